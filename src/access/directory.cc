@@ -95,6 +95,7 @@ Directory::Directory(Records records, std::shared_ptr<const Keyring> keyring, co
   for (const Role& role : records_.roles) roles_[NameKey(role.account, role.name)] = &role;
   for (const User& user : records_.users) callers_[user.id] = MakeUser(user);
   for (const Account& account : records_.accounts) {
+    if (account.deleted()) continue;
     auto root = std::make_shared<Caller>();
     root->kind = Principal::Kind::kRoot;
     root->account = root->id = root->user_id = account.id;

@@ -28,6 +28,10 @@ struct Account {
   std::string id;  // 12 digits
   std::string alias;
   int64_t created_micros = 0;
+
+  // The alias of an account that was deleted. Its record stays, so that its id is not given again.
+  static constexpr std::string_view kDeleted = "(deleted)";
+  bool deleted() const { return alias == kDeleted; }
   friend bool operator==(const Account&, const Account&) = default;
 };
 

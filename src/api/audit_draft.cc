@@ -91,8 +91,14 @@ void AuditDraft::Finish(std::string_view error, const Headers& headers,
     record_.enforced = record_.enforced && (judgement.allowed || enforces_);
   }
   if (record_.resources.empty()) {
-    for (const std::string& subject : subjects_)
-      add(subject.starts_with("arn:") ? subject : ops::TableArn(environment_, subject));
+    const bool other =
+        record_.caller != nullptr && record_.caller->account != environment_.settings.account;
+    for (const std::string& subject : subjects_) {
+      add(subject.starts_with("arn:")
+              ? subject
+              : ops::TableArn(environment_,
+                              table::StoreName(other ? record_.caller->account : "", subject)));
+    }
   }
   if (slot_) {
     trail_.WriteChange(*std::exchange(slot_, std::nullopt), std::move(record_), std::move(written));

@@ -117,16 +117,17 @@ int64_t SizeOf(const std::string& encoded_item) {
 }  // namespace
 
 Trace::Part* Trace::NewPart(const std::string& table_name) {
-  const Result<std::string_view> name = ops::TableNameOf(table_name);
+  const Result<ops::StoreTableName> name =
+      ops::StoreNameOf({environment_, account_, tells_accounts_}, table_name);
   if (!name.ok()) return nullptr;
-  table::TablePtr table = environment_.store.Find(*name);
+  table::TablePtr table = environment_.store.Find(name->view());
   if (table == nullptr) return nullptr;
   Part& part = parts_.emplace_back();
   part.table_name = table_name;
   part.table = std::move(table);
   part.request.at_micros = at_micros_;
   part.request.operation = operation_;
-  part.request.table = *name;
+  part.request.table = name->view();
   return &part;
 }
 

@@ -42,6 +42,8 @@ class Trace {
   Trace(const ops::Context& context, Request* request)
       : environment_(context.env),
         operation_(context.operation),
+        account_(context.account),
+        tells_accounts_(context.tells_accounts),
         at_micros_(context.env.clock.NowMicros()),
         wanted_(std::exchange(request->return_consumed_capacity,
                               ops::ReturnConsumedCapacity::kIndexes)) {
@@ -122,6 +124,8 @@ class Trace {
 
   const ops::Environment& environment_;
   const std::string_view operation_;
+  const std::string account_;
+  const bool tells_accounts_;
   const int64_t at_micros_;
   const std::optional<ops::ReturnConsumedCapacity> wanted_;
   bool writes_ = false;

@@ -17,6 +17,7 @@
 #include "base/printable.h"
 #include "guard/check.h"
 #include "ops/as_of.h"
+#include "ops/checks.h"
 #include "table/store.h"
 
 namespace stator::api {
@@ -186,7 +187,11 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
 
   ops::Context& context() override { return context_; }
   void NoteTable(std::string_view table) override {
-    if (service_.observer_ != nullptr) table_ = table;
+    if (service_.observer_ == nullptr) return;
+    table_ = table;
+    if (!context_.tells_accounts) return;
+    // Another account's table is told from the default's of that name.
+    if (const auto name = ops::StoreNameOf(context_, table); name.ok()) table_ = name->view();
   }
   // Begins the record of the request, if it is to have one.
   void BeginAudit(const Incoming& request) {
@@ -200,6 +205,8 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
   }
   bool TryForward(const table::Table& table, std::string_view key,
                   UniqueFunction<void()>& run_here) override {
+    // Who runs it takes names as the default account's.
+    if (!context_.account.empty() || table::IsOfOtherAccount(table.descriptor.name)) return false;
     Forwarding& forwarding = *service_.forwarding_;
     const std::string owner = forwarding.OwnerOf(table, key);
     if (owner.empty()) return false;
@@ -515,6 +522,10 @@ void Service::HandleOrThrow(const Incoming& request, Executor& loop,
     check.emplace(*options_.gate, *std::move(verified), environment_, (*operation)->name, *http,
                   request.peer);
     call->check = &*check;
+    if (check->caller() != nullptr) {
+      call->context().account = check->other_account();
+      call->context().tells_accounts = true;
+    }
     if (request.in_loop) check->StayInLoop();
     call->in_loop = request.in_loop;
     if (call->audit() != nullptr) [[unlikely]] {

@@ -158,6 +158,7 @@ class TableCopy {
       target_ = nullptr;
     }
     if (source_->descriptor.NeedsTableSettings()) TRY(table::RequireTableSettings(to_));
+    if (table::IsOfOtherAccount(source_->descriptor.name)) TRY(table::RequireAccounts(to_));
     // The marker first: a table without a marker is not recognized as a copy.
     marker_ = Marker{id, Marker::Phase::kCopying, {}, {}};
     TRY(Mark(Marker::Phase::kCopying));

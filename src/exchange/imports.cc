@@ -163,6 +163,7 @@ Result<table::TablePtr> Imports::CreateTable(const ImportJob& job) {
   table.restore = table::ImportMark(job.id);
   table.created_micros = clock_.NowMicros();
   if (table.NeedsTableSettings()) TRY(table::RequireTableSettings(store_));
+  if (table::IsOfOtherAccount(table.name)) TRY(table::RequireAccounts(store_));
   TRY(transfer::AwaitCatalog([&](auto done) {
     store_.Create(std::move(table), std::move(done), [this](const table::TableDescriptor& d) {
       return options_.codec.check_table(d);

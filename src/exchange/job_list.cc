@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mutex_wait.h"
+#include "table/table_name.h"
 
 namespace stator::exchange {
 namespace {
@@ -91,11 +92,14 @@ bool JobList<AnyJob>::stopped() const {
 }
 
 template <typename AnyJob>
-typename JobList<AnyJob>::JobPtr JobList<AnyJob>::FindToken(const std::string& token) const {
+typename JobList<AnyJob>::JobPtr JobList<AnyJob>::FindToken(const std::string& token,
+                                                              std::string_view account) const {
   const int64_t since = clock_.NowMicros() - kTokenMicros;
   const MutexLock lock(mutex_);
   for (auto it = jobs_.rbegin(); it != jobs_.rend(); ++it) {
-    if (it->second->client_token == token && it->second->start_micros > since) return it->second;
+    if (it->second->client_token == token && it->second->start_micros > since &&
+        table::AccountIn(it->second->table_name) == account)
+      return it->second;
   }
   return nullptr;
 }

@@ -56,8 +56,9 @@ class JobList {
   void Stop();
   bool stopped() const;
 
-  // Returns the job that has this token; null if there is none.
-  JobPtr FindToken(const std::string& token) const;
+  // Returns the job of an account's table that has this token; null if there is none. An empty
+  // account is the default.
+  JobPtr FindToken(const std::string& token, std::string_view account = {}) const;
   // Adds a job, which gets its id and its start; or returns the one that was added with its token
   // meanwhile, and false. kLimitExceeded if too many are in progress, kValidation if its record
   // would be longer than kMostJobBytes. Add or GiveUp follows.

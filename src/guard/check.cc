@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "access/authorize.h"
 #include "access/policy.h"
@@ -60,12 +61,50 @@ void SetRequestKeys(const RequestKeys& keys, Lists* lists, access::RequestContex
 
 }  // namespace
 
-std::string_view TaggedTable(std::string_view arn) {
+namespace {
+
+// Returns the store's name of the table in "arn:...:ACCOUNT:table/NAME..."; empty if it is none.
+std::string StoreNameIn(const ops::Environment& environment, std::string_view arn) {
   constexpr std::string_view kTable = ":table/";
   const size_t begin = arn.find(kTable);
-  if (begin == std::string_view::npos || arn.find("/stream/") != std::string_view::npos) return {};
+  if (begin == std::string_view::npos) return {};
   const std::string_view rest = arn.substr(begin + kTable.size());
-  return rest.substr(0, rest.find('/'));
+  const std::string_view account = ops::AccountInArn(arn);
+  return table::StoreName(
+      account == environment.settings.account ? std::string_view() : account,
+      rest.substr(0, rest.find('/')));
+}
+
+// The actions of management are the default account's alone, but for what reads items.
+bool IsManagement(access::ActionId action) {
+  const std::string_view name = access::ActionOf(action).name;
+  return name.starts_with("stator:") && name != "stator:ReadPast";
+}
+
+// Whether an action reaches resources of another account at all: its name is one of those with
+// which the service does.
+bool MayCross(access::ActionId action) {
+  static constexpr std::string_view kNames[] = {
+      "dynamodb:BatchGetItem",      "dynamodb:BatchWriteItem",
+      "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem",
+      "dynamodb:DeleteTable",       "dynamodb:DescribeStream",
+      "dynamodb:DescribeTable",     "dynamodb:GetItem",
+      "dynamodb:GetRecords",        "dynamodb:GetShardIterator",
+      "dynamodb:ListTagsOfResource", "dynamodb:PutItem",
+      "dynamodb:Query",             "dynamodb:Scan",
+      "dynamodb:TagResource",       "dynamodb:UntagResource",
+      "dynamodb:UpdateItem",        "dynamodb:UpdateTable",
+      "sts:AssumeRole",             "sts:AssumeRoleWithWebIdentity",
+      "sts:SetSourceIdentity",      "sts:TagSession"};
+  const std::string_view name = access::ActionOf(action).name;
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+}  // namespace
+
+table::TablePtr FindTagged(const ops::Environment& environment, std::string_view arn) {
+  if (arn.find("/stream/") != std::string_view::npos) return nullptr;
+  return environment.store.Find(StoreNameIn(environment, arn));
 }
 
 void RequestKeys::AddAttribute(std::string_view name) {
@@ -82,20 +121,44 @@ access::ActionId ActionNamed(std::string_view name) { return access::FindAction(
 
 std::string Check::ArnOf(std::string_view name_or_arn) const {
   std::string_view rest = name_or_arn;
-  if (!rest.starts_with("arn:")) return ops::TableArn(env_, rest);
+  const auto arn_of = [this](std::string_view account, std::string_view resource) {
+    std::string arn = "arn:aws:dynamodb:" + env_.settings.region + ":";
+    return arn.append(account).append(":table/").append(resource);
+  };
+  const std::string_view own = caller_account();
+  if (!rest.starts_with("arn:")) return arn_of(own, rest);
   for (int colons = 0; colons < 5; ++colons) {
     const size_t colon = rest.find(':');
-    if (colon == std::string_view::npos) return ops::TableArn(env_, name_or_arn);
+    if (colon == std::string_view::npos) return arn_of(own, name_or_arn);
     rest.remove_prefix(colon + 1);
   }
   constexpr std::string_view kTable = "table/";
-  if (!rest.starts_with(kTable)) return ops::TableArn(env_, name_or_arn);
-  return ops::TableArn(env_, rest.substr(kTable.size()));
+  if (!rest.starts_with(kTable)) return arn_of(own, name_or_arn);
+  const std::string_view account = ops::AccountInArn(name_or_arn);
+  // Where there is no account the operation refuses the ARN.
+  return arn_of(account.empty() ? own : account, rest.substr(kTable.size()));
+}
+
+std::string_view Check::caller_account() const {
+  return caller() == nullptr || caller()->account.empty() ? std::string_view(gate_.account())
+                                                          : std::string_view(caller()->account);
+}
+
+std::string_view Check::other_account() const {
+  const std::string_view account = caller_account();
+  return account == gate_.account() ? std::string_view() : account;
+}
+
+std::string_view Check::AccountOf(access::ActionId action, std::string_view resource) const {
+  if (IsManagement(action)) return gate_.account();
+  const std::string_view account = ops::AccountInArn(resource);
+  return account.empty() ? caller_account() : account;
 }
 
 table::TablePtr Check::FindTable(std::string_view name_or_arn) const {
-  const Result<std::string_view> name = ops::TableNameOf(name_or_arn);
-  return name.ok() ? env_.store.Find(*name) : nullptr;
+  const Result<ops::StoreTableName> name =
+      ops::StoreNameOf({env_, other_account(), caller() != nullptr}, name_or_arn);
+  return name.ok() ? env_.store.Find(name->view()) : nullptr;
 }
 
 void Check::SetGlobalKeys(KeySet wanted, access::RequestContext* context) {
@@ -123,7 +186,6 @@ void Check::SetGlobalKeys(KeySet wanted, access::RequestContext* context) {
                peer_ != nullptr && peer_->IsSecure() ? "true" : "false");
   context->Set(ContextKey::kViaAwsService, "false");
   context->Set(ContextKey::kRequestedRegion, gate_.region());
-  context->Set(ContextKey::kResourceAccount, gate_.account());
 }
 
 Status Check::Require(access::ActionId action, std::string_view resource) {
@@ -133,13 +195,11 @@ Status Check::Require(access::ActionId action, std::string_view resource) {
 AttachedPolicy FindAttached(const ResourcePolicySource* source, const ops::Environment& environment,
                             std::string_view arn) {
   if (source == nullptr || !source->any()) return {};
-  constexpr std::string_view kTable = ":table/", kStream = "/stream/";
-  const size_t begin = arn.find(kTable);
-  if (begin == std::string_view::npos) return {};
-  const std::string_view rest = arn.substr(begin + kTable.size());
-  const std::string_view name = rest.substr(0, rest.find('/'));
-  if (const size_t stream = rest.find(kStream); stream != std::string_view::npos) {
-    const std::string_view label = rest.substr(stream + kStream.size());
+  constexpr std::string_view kStream = "/stream/";
+  const std::string name = StoreNameIn(environment, arn);
+  if (name.empty()) return {};
+  if (const size_t stream = arn.find(kStream); stream != std::string_view::npos) {
+    const std::string_view label = arn.substr(stream + kStream.size());
     const stream::StreamPtr found = environment.store.FindStream(name, label);
     if (found == nullptr) return {};
     return source->FindAttached(found->table_id + "/" + found->label);
@@ -166,15 +226,21 @@ access::Decision Check::Decide(access::ActionId action, std::string_view resourc
   access::RequestContext context;
   Lists lists;
   table::TablePtr tagged;
+  const std::string_view account = AccountOf(action, resource);
+  if (who.account != account && !who.account.empty()) {
+    if (IsManagement(action)) return {false, false, access::PolicyType::kIdentity};
+    if (!MayCross(action)) return {false, false, access::PolicyType::kResource};
+  }
   KeySet wanted = who.keys;
   if (attached.policy != nullptr) wanted.Add(attached.policy->keys());
   if (!wanted.empty()) {
     who.SetContext(&context);
     SetGlobalKeys(wanted, &context);
+    context.Set(ContextKey::kResourceAccount, account);
     fill(wanted, keys);
     SetRequestKeys(*keys, &lists, &context);
     if (wanted.Has(ContextKey::kResourceTag)) {
-      tagged = env_.store.Find(TaggedTable(resource));
+      tagged = FindTagged(env_, resource);
       if (tagged != nullptr) {
         for (const auto& [key, value] : tagged->descriptor.tags)
           context.Add(ContextKey::kResourceTag, key, value);
@@ -182,7 +248,7 @@ access::Decision Check::Decide(access::ActionId action, std::string_view resourc
     }
   }
   const access::ResourceName name(resource);
-  return access::Authorize({who.principal(), action, name, gate_.account(), context, &steps_},
+  return access::Authorize({who.principal(), action, name, account, context, &steps_},
                            who.policies(attached.present, attached.policy.get()));
 }
 
@@ -198,29 +264,41 @@ Status Check::Require(access::ActionId action, std::string_view resource,
     judgements_->Add(JudgementOf(access::ActionOf(action).name, resource, decision));
   if (!decision.allowed) {
     denial_ = JudgementOf(access::ActionOf(action).name, resource, decision);
-    return gate_.Deny(
-        verified_.key_id, operation_,
+    return Refuse(
         steps_.exhausted()
             ? fmt::format("User: {} is not authorized to perform: {} on resource: {} because "
                           "comparing the request with its policies takes more than {} steps",
                           who->arn, access::ActionOf(action).name, resource,
                           access::kMostStepsOfRequest)
-            : access::DenialMessage(decision, who->principal(), action, resource));
+            : access::DenialMessage(decision, who->principal(), action, resource),
+        AccountOf(action, resource));
   }
   if (keys.error && gate_.enforces()) return *std::move(keys.error);
   return OkStatus();
 }
 
+Status Check::Refuse(std::string message, std::string_view account) {
+  const Status denied = gate_.Deny(verified_.key_id, operation_, message);
+  // What is another account's stays so in every mode.
+  if (denied.ok() && account != caller_account())
+    return Error(ErrorCode::kAccessDenied, std::move(message));
+  return denied;
+}
+
 Status Check::DenyUnknown(std::string_view action, std::string_view resource) {
   const access::Caller* const who = caller();
-  if (who == nullptr || who->kind == access::Principal::Kind::kRoot) return OkStatus();
+  if (who == nullptr) return OkStatus();
+  const std::string arn = resource == "*" ? std::string(resource) : ArnOf(resource);
+  std::string_view account = ops::AccountInArn(arn);
+  if (account.empty()) account = caller_account();
+  if (who->kind == access::Principal::Kind::kRoot && account == who->account) return OkStatus();
   denial_ = JudgementOf(action, resource, {false, false, access::PolicyType::kIdentity});
   if (judgements_ != nullptr) judgements_->Add(*denial_);
-  return gate_.Deny(verified_.key_id, operation_,
-                    "User: " + who->arn + " is not authorized to perform: " + std::string(action) +
-                        " on resource: " + std::string(resource) +
-                        " because no identity-based policy allows the " + std::string(action) +
-                        " action");
+  return Refuse("User: " + who->arn + " is not authorized to perform: " + std::string(action) +
+                    " on resource: " + std::string(resource) +
+                    " because no identity-based policy allows the " + std::string(action) +
+                    " action",
+                account);
 }
 
 }  // namespace stator::guard

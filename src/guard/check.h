@@ -54,9 +54,9 @@ struct RequestKeys {
   }
 };
 
-// Returns the name in "arn:...:table/NAME" and "arn:...:table/NAME/index/I", whose tags the
-// resource has; empty for other resources. Streams have tags of their own, and none so far.
-std::string_view TaggedTable(std::string_view arn);
+// Returns the table of "arn:...:table/NAME" and "arn:...:table/NAME/index/I", whose tags the
+// resource has; null for other resources. Streams have tags of their own, and none so far.
+table::TablePtr FindTagged(const ops::Environment& environment, std::string_view arn);
 // Returns the policy of the table or stream of an ARN; an index has its table's. `source` may be
 // null.
 AttachedPolicy FindAttached(const ResourcePolicySource* source, const ops::Environment& environment,
@@ -103,8 +103,12 @@ class Check {
   const access::HttpRequestView& http() const { return http_; }
   const Peer* peer() const { return peer_; }
 
-  // Returns the ARN of the table, index or stream that this server takes a name or an ARN for. It
-  // serves the same table whatever account and Region an ARN names.
+  // Returns the caller's account; the default for a request whose signature did not verify.
+  std::string_view caller_account() const;
+  // The same; empty for the default account.
+  std::string_view other_account() const;
+  // Returns the ARN of the table, index or stream that this server takes a name or an ARN for. A
+  // name is of the caller's account; every Region is this server's.
   std::string ArnOf(std::string_view name_or_arn) const;
   // Returns the table of a name or an ARN; null if there is none.
   table::TablePtr FindTable(std::string_view name_or_arn) const;
@@ -124,6 +128,11 @@ class Check {
   Status DenyUnknown(std::string_view action, std::string_view resource);
 
  private:
+  // The account that owns a resource; of "*" it is the caller's, and management is the default's.
+  std::string_view AccountOf(access::ActionId action, std::string_view resource) const;
+  // Counts a denial. The error with Mode::kEnforce, and always where the resource is another
+  // account's than the caller's.
+  Status Refuse(std::string message, std::string_view account);
   access::Decision Decide(access::ActionId action, std::string_view resource,
                           const AttachedPolicy& attached, Fill fill, RequestKeys* keys);
   void SetGlobalKeys(access::KeySet wanted, access::RequestContext* context);

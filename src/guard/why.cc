@@ -10,6 +10,7 @@
 #include "base/json_writer.h"
 #include "base/time_text.h"
 #include "guard/check.h"
+#include "ops/checks.h"
 #include "ops/table_status.h"
 
 namespace stator::guard {
@@ -54,12 +55,18 @@ CallerPtr FindPrincipal(const std::string& text, const access::Directory& direct
   return nullptr;
 }
 
+// Returns the account that owns a resource.
+std::string OwnerOf(std::string_view resource, const ops::Environment& environment) {
+  const std::string_view account = ops::AccountInArn(resource);
+  return account.empty() ? environment.settings.account : std::string(account);
+}
+
 // The context of a question. Its views look at this object and at the question.
 class Values {
  public:
   Values(const access::Caller& caller, const Question& question, std::string_view resource,
          std::string_view region, const ops::Environment& environment)
-      : account_(environment.settings.account) {
+      : account_(OwnerOf(resource, environment)) {
     caller.SetContext(&context_);
     const int64_t now = environment.clock.NowMicros();
     time_ = FormatTime(now);
@@ -70,7 +77,7 @@ class Values {
     context_.Set(ContextKey::kViaAwsService, "false");
     context_.Set(ContextKey::kRequestedRegion, region);
     context_.Set(ContextKey::kResourceAccount, account_);
-    table_ = environment.store.Find(TaggedTable(resource));
+    table_ = FindTagged(environment, resource);
     if (table_ != nullptr) {
       for (const auto& [key, value] : table_->descriptor.tags)
         context_.Add(ContextKey::kResourceTag, key, value);
@@ -104,7 +111,7 @@ class Values {
     }
   }
 
-  const std::string& account_;
+  const std::string account_;
   std::string time_, epoch_;
   table::TablePtr table_;
   std::list<access::KeyName> names_;
@@ -148,10 +155,11 @@ Result<Answer> AnswerWhy(const Question& question, const access::Directory& dire
   const Values given(*caller, question, resource, region, environment);
   const AttachedPolicy attached = FindAttached(resources, environment, resource);
   const access::ResourceName name(resource);
+  const std::string owner = OwnerOf(resource, environment);
   const access::Principal principal = caller->principal();
   access::PolicySteps steps(access::kMostStepsOfRequest);
   const access::Decision decision = access::Authorize(
-      {principal, *action, name, environment.settings.account, given.context(), &steps},
+      {principal, *action, name, owner, given.context(), &steps},
       caller->policies(attached.present, attached.policy.get()));
   if (steps.exhausted()) {
     return ValidationError(fmt::format(

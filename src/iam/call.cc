@@ -1,5 +1,7 @@
 #include "iam/call.h"
 
+#include <iterator>
+
 #include "access/policy.h"
 #include "access/sigv4.h"
 #include "base/time_text.h"
@@ -83,6 +85,64 @@ std::string Render(const access::Role& role, std::string_view element) {
   AppendBoundary(role.boundary, &xml);
   AppendTags(role.tags, &xml);
   return xml.Close(element).Take();
+}
+
+namespace {
+
+template <typename Apply>
+void ForEachList(access::Records* records, Apply apply) {
+  apply(&records->users);
+  apply(&records->groups);
+  apply(&records->roles);
+  apply(&records->keys);
+  apply(&records->policies);
+  apply(&records->providers);
+}
+
+bool HasOthers(const access::Records& records, std::string_view account) {
+  return std::any_of(records.accounts.begin(), records.accounts.end(),
+                     [account](const access::Account& one) { return one.id != account; });
+}
+
+}  // namespace
+
+const access::Records& Call::records() {
+  if (!HasOthers(directory->records(), account())) return directory->records();
+  if (own_records == nullptr) {
+    access::Records own = directory->records();
+    own.accounts.clear();
+    ForEachList(&own, [this](auto* list) {
+      std::erase_if(*list, [this](const auto& one) { return one.account != account(); });
+    });
+    own_records = std::make_shared<const access::Records>(std::move(own));
+  }
+  return *own_records;
+}
+
+Status Call::Change(identity::Identities::ChangeRecords change) {
+  return identities.Change([&](access::Records* records) -> Status {
+    access::Records others = *records;
+    records->accounts.clear();
+    ForEachList(records, [this](auto* list) {
+      std::erase_if(*list, [this](const auto& one) { return one.account != account(); });
+    });
+    ForEachList(&others, [this](auto* list) {
+      std::erase_if(*list, [this](const auto& one) { return one.account == account(); });
+    });
+    TRY(change(records));
+    const auto add = [](auto* from, auto* to) {
+      to->insert(to->end(), std::make_move_iterator(from->begin()),
+                 std::make_move_iterator(from->end()));
+    };
+    records->accounts = std::move(others.accounts);
+    add(&others.users, &records->users);
+    add(&others.groups, &records->groups);
+    add(&others.roles, &records->roles);
+    add(&others.keys, &records->keys);
+    add(&others.policies, &records->policies);
+    add(&others.providers, &records->providers);
+    return OkStatus();
+  });
 }
 
 bool SameName(std::string_view a, std::string_view b) { return access::EqualsIgnoringCase(a, b); }

@@ -50,9 +50,21 @@ struct Call {
   guard::Check& check;
   const access::Caller& caller;
 
-  const std::string& account() const { return identities.account(); }
+  // The caller's account, in which the call acts; the default one for a caller that has none.
+  const std::string& account() const {
+    return caller.account.empty() ? identities.account() : caller.account;
+  }
   int64_t now() const { return identities.clock().NowMicros(); }
-  const access::Records& records() const { return directory->records(); }
+  // The records of the account, and those that every account has.
+  const access::Records& records();
+  // Changes the stored records of the account, and shows `change` no others.
+  Status Change(identity::Identities::ChangeRecords change);
+  // True for a user, or a user's key, of the account that the server was given.
+  bool IsDeclaredUser(std::string_view name) const {
+    return account() == identities.account() && identities.IsDeclaredUser(name);
+  }
+
+  std::shared_ptr<const access::Records> own_records = nullptr;  // once they were asked for
 };
 
 // Returns the inside of the call's Result element.
@@ -154,6 +166,7 @@ std::vector<Row> PolicyRows();
 std::vector<Row> SimulationRows();
 std::vector<Row> ProviderRows();
 std::vector<Row> SessionRows();      // of STS
+std::vector<Row> AccountRows();      // of Stator itself
 std::vector<Row> WebIdentityRows();  // of STS, for calls that a token vouches for
 
 }  // namespace stator::iam

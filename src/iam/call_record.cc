@@ -9,7 +9,9 @@
 namespace stator::iam {
 namespace {
 
-constexpr std::array<std::string_view, 43> kShown = {"AccessKeyId",
+constexpr std::array<std::string_view, 45> kShown = {"AccessKeyId",
+                                                     "AccountId",
+                                                     "AccountName",
                                                      "ActionNames",
                                                      "AssumeRolePolicyDocument",
                                                      "CallerArn",

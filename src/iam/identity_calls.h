@@ -72,7 +72,7 @@ Result<const typename K::T*> FindNamed(Call& call) {
 template <typename K>
 Status CheckStored(Call& call, std::string_view name) {
   if constexpr (std::is_same_v<K, UserKind>) {
-    if (call.identities.IsDeclaredUser(name)) {
+    if (call.IsDeclaredUser(name)) {
       return Fault(400, "UnmodifiableEntity",
                    fmt::format("The user {} is declared in stator.toml and can be changed there "
                                "only.",
@@ -87,7 +87,7 @@ template <typename K, typename Change>
 Result<std::string> ChangeNamed(Call& call, Change change) {
   ASSIGN_OR_RETURN(const std::string name, NameIn(call.form, K::kParameter, K::kMaxName));
   TRY(CheckStored<K>(call, name));
-  TRY(call.identities.Change([&](access::Records* records) -> Status {
+  TRY(call.Change([&](access::Records* records) -> Status {
     typename K::T* found = FindIn(K::List(*records), call.account(), name);
     if (found == nullptr) return NotFound<K>(name);
     return change(found, records);
@@ -116,7 +116,7 @@ Result<typename K::T> CreateNamed(Call& call, typename K::T record) {
         fmt::format("{} with name {} already exists.", K::kWord, record.name));
   };
   if (K::Find(*call.directory, call.account(), record.name) != nullptr) return exists();
-  TRY(call.identities.Change([&](access::Records* records) -> Status {
+  TRY(call.Change([&](access::Records* records) -> Status {
     std::vector<typename K::T>& list = K::List(*records);
     if (FindIn(list, call.account(), record.name) != nullptr) return exists();
     if (list.size() >= K::kMost) {

@@ -85,7 +85,7 @@ Result<std::string> ChangePolicy(Call& call, Change change) {
   const std::string arn(call.form.Get("PolicyArn"));
   if (arn.starts_with("arn:aws:iam::aws:"))
     return Fault(403, "AccessDenied", fmt::format("Policy {} cannot be changed.", arn));
-  TRY(call.identities.Change([&](Records* records) -> Status {
+  TRY(call.Change([&](Records* records) -> Status {
     for (ManagedPolicy& policy : records->policies) {
       if (policy.account == call.account() && access::ArnOf(policy) == arn)
         return change(&policy, records);
@@ -116,7 +116,7 @@ Result<std::string> CreatePolicy(Call& call) {
   policy.description = call.form.Get("Description");
   policy.created_micros = policy.updated_micros = call.now();
   policy.versions.push_back({1, document, policy.created_micros});
-  TRY(call.identities.Change([&](Records* records) -> Status {
+  TRY(call.Change([&](Records* records) -> Status {
     if (FindIn(records->policies, policy.account, policy.name) != nullptr) {
       return EntityAlreadyExists(fmt::format(
           "A policy called {} already exists. Duplicate names are not allowed.", policy.name));

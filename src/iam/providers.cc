@@ -72,7 +72,7 @@ Result<std::string> Create(Call& call) {
   made.tags = call.form.Tags();
   TRY(CheckTags(made.tags));
   const std::string arn = access::ArnOf(made);
-  TRY(call.identities.Change([&](Records* records) -> Status {
+  TRY(call.Change([&](Records* records) -> Status {
     for (const OidcProvider& other : records->providers) {
       if (SameName(access::ArnOf(other), arn))
         return EntityAlreadyExists(fmt::format("Provider with url {} already exists.", made.url));
@@ -99,7 +99,7 @@ Result<const OidcProvider*> FindNamed(Call& call) {
 template <typename Change>
 Result<std::string> ChangeNamed(Call& call, Change change) {
   const std::string_view arn = ArnIn(call.form);
-  TRY(call.identities.Change([&](Records* records) -> Status {
+  TRY(call.Change([&](Records* records) -> Status {
     for (OidcProvider& provider : records->providers) {
       if (access::ArnOf(provider) == arn) return change(&provider);
     }
@@ -135,7 +135,7 @@ Result<std::string> List(Call& call) {
 Result<std::string> Delete(Call& call) {
   // A provider that is gone already is no error, as in IAM.
   const std::string_view arn = ArnIn(call.form);
-  TRY(call.identities.Change([&](Records* records) -> Status {
+  TRY(call.Change([&](Records* records) -> Status {
     std::erase_if(records->providers,
                   [&](const OidcProvider& one) { return access::ArnOf(one) == arn; });
     return OkStatus();

@@ -44,7 +44,7 @@ struct Subject {
   std::vector<access::Tag> tags;
 };
 
-std::string ArnOfNew(const Call& call, std::string_view kind, std::string_view name) {
+std::string ArnOfNew(Call& call, std::string_view kind, std::string_view name) {
   return fmt::format("arn:aws:iam::{}:{}{}{}", call.account(), kind,
                      call.form.Find("Path").value_or("/"), name);
 }
@@ -55,7 +55,7 @@ Subject SubjectOf(const T& record) {
   return subject;
 }
 
-Subject UserSubject(const Call& call, std::string name) {
+Subject UserSubject(Call& call, std::string name) {
   if (name.empty() && call.caller.kind == access::Principal::Kind::kRoot)
     return {access::RootArn(call.account()), {}, {}};
   if (name.empty()) name = call.caller.arn.substr(call.caller.arn.rfind('/') + 1);
@@ -63,7 +63,7 @@ Subject UserSubject(const Call& call, std::string name) {
   return user != nullptr ? SubjectOf(*user) : Subject{ArnOfNew(call, "user", name), {}, {}};
 }
 
-Subject SubjectOf(const Call& call, const access::Action& action) {
+Subject SubjectOf(Call& call, const access::Action& action) {
   const Form& form = call.form;
   const std::string_view name = action.name.substr(action.name.find(':') + 1);
   if (name == "SimulatePrincipalPolicy") return {std::string(form.Get("PolicySourceArn")), {}, {}};
@@ -152,6 +152,11 @@ Service::Service(identity::Identities& identities, guard::Gate& gate,
       entries_.emplace(name, Entry{row.handler, guard::ActionNamed(name), own, by_token});
     }
   };
+  // Not iam:, whose rights do not reach beyond an account.
+  for (const Row& row : AccountRows()) {
+    entries_.emplace(fmt::format("iam:{}", row.name),
+                     Entry{row.handler, guard::ActionNamed(fmt::format("stator:{}", row.name))});
+  }
   add("iam", UserRows());
   add("iam", GroupRows());
   add("iam", RoleRows());

@@ -4,6 +4,7 @@
 #include "access/policy.h"
 #include "iam/identity_calls.h"
 #include "iam/session_parts.h"
+#include "ops/checks.h"
 
 namespace stator::iam {
 namespace {
@@ -57,7 +58,11 @@ Status TakePolicies(Call& call, Session* session) {
     return InvalidInput("More than 10 policies were given in policyArns.");
   for (size_t n = 1; n <= arns; ++n) {
     const std::string_view arn = call.form.Member("PolicyArns", n, "arn");
-    const std::string* document = DocumentOf(call.records(), arn);
+    // Of the account that the session is in, or one that every account has.
+    const std::string_view owner = ops::AccountInArn(arn);
+    const std::string* document = owner.empty() || owner == session->account
+                                      ? DocumentOf(call.directory->records(), arn)
+                                      : nullptr;
     if (document == nullptr)
       return InvalidInput(fmt::format("Policy {} does not exist or is not attachable.", arn));
     session->policies.push_back(*document);
@@ -75,7 +80,6 @@ Result<std::string> Issue(Call& call, int64_t seconds, Session* session) {
   access::SecureRandom& random = call.identities.random();
   session->key_id = access::NewId("ASIA", 20, &random);
   session->secret = access::NewSecret(&random);
-  session->account = call.account();
   session->issued_micros = call.now();
   session->expires_micros = session->issued_micros + seconds * 1'000'000;
   Result<std::string> token = access::SealSession(*session, call.identities.keyring(), &random);
@@ -101,7 +105,8 @@ Result<std::string> SessionNameIn(const Form& form) {
 
 const Role* RoleOf(Call& call) {
   const std::string_view arn = call.form.Get("RoleArn");
-  const Role* role = call.directory->FindRole(call.account(), arn.substr(arn.rfind('/') + 1));
+  const Role* role =
+      call.directory->FindRole(ops::AccountInArn(arn), arn.substr(arn.rfind('/') + 1));
   return role != nullptr && access::ArnOf(*role) == arn ? role : nullptr;
 }
 
@@ -177,6 +182,7 @@ Result<std::string> AssumeRole(Call& call) {
         "The requested DurationSeconds exceeds the MaxSessionDuration set for this role.");
   }
   session.kind = Session::Kind::kRole;
+  session.account = role->account;
   session.issuer = role->name;
   session.issuer_id = role->id;
   session.name = name;
@@ -198,6 +204,7 @@ Result<std::string> GetSessionToken(Call& call) {
                    DurationIn(call.form, 43'200, access::kMaxUserSessionSeconds));
   Session session;
   session.kind = Session::Kind::kUser;
+  session.account = call.account();
   if (!root) session.issuer = caller.arn.substr(caller.arn.rfind('/') + 1);
   session.issuer_id = caller.id;
   return Issue(call, root ? std::min<int64_t>(seconds, 3600) : seconds, &session);

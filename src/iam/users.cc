@@ -64,7 +64,7 @@ Result<std::string> UpdateUser(Call& call) {
   return ChangeNamed<UserKind>(call, [&](User* user, Records* records) -> Status {
     if (name && !SameName(*name, user->name)) {
       if (FindIn(records->users, call.account(), *name) != nullptr ||
-          call.identities.IsDeclaredUser(*name))
+          call.IsDeclaredUser(*name))
         return EntityAlreadyExists(fmt::format("User with name {} already exists.", *name));
       for (AccessKey& key : records->keys) {
         if (key.account == user->account && SameName(key.user, user->name)) key.user = *name;
@@ -89,7 +89,7 @@ Result<std::string> CreateAccessKey(Call& call) {
   const std::string secret = access::NewSecret(&random);
   key.sealed_secret =
       call.identities.keyring().Seal(secret, access::SecretPurpose(key.id), &random);
-  TRY(call.identities.Change([&](Records* records) -> Status {
+  TRY(call.Change([&](Records* records) -> Status {
     key.user.clear();
     if (!user.empty()) {
       const User* found = FindIn(records->users, call.account(), user);
@@ -126,7 +126,7 @@ Result<std::string> ChangeKey(Call& call, Change change) {
     return Fault(400, "UnmodifiableEntity",
                  fmt::format("The Access Key {} is declared where the server was started.", id));
   }
-  TRY(call.identities.Change([&](Records* records) -> Status {
+  TRY(call.Change([&](Records* records) -> Status {
     const auto found =
         std::find_if(records->keys.begin(), records->keys.end(), [&](const AccessKey& key) {
           return key.id == id && key.account == call.account() && SameName(key.user, user);

@@ -6,6 +6,7 @@
 #include "access/session.h"
 #include "iam/call.h"
 #include "iam/session_parts.h"
+#include "ops/checks.h"
 
 namespace stator::iam {
 namespace {
@@ -42,6 +43,7 @@ Result<std::string> AssumeRoleWithWebIdentity(Call& call) {
   }
   Session session;
   session.kind = Session::Kind::kRole;
+  session.account = role->account;
   session.issuer = role->name;
   session.issuer_id = role->id;
   session.name = name;
@@ -51,7 +53,7 @@ Result<std::string> AssumeRoleWithWebIdentity(Call& call) {
   TRY(TakePolicies(call, &session));
   ASSIGN_OR_RETURN(const std::string credentials, Issue(call, seconds, &session));
   std::string issuer;
-  for (const access::OidcProvider& provider : call.records().providers)
+  for (const access::OidcProvider& provider : call.directory->records().providers)
     if (access::ArnOf(provider) == call.caller.arn) issuer = provider.url;
   return Xml()
       .Element("SubjectFromWebIdentityToken", web.subject())
@@ -81,8 +83,11 @@ Result<ClaimedIdentity> ReadClaimed(const Form& form, const identity::Identities
   if (!token.ok()) return InvalidToken(token.error().message());
   const std::shared_ptr<const access::Directory> directory = identities.snapshot();
   const std::vector<access::OidcProvider>& all = directory->records().providers;
+  // The provider of the role's account.
+  const std::string_view named = ops::AccountInArn(form.Get("RoleArn"));
+  const std::string_view account = named.empty() ? std::string_view(identities.account()) : named;
   const auto provider = std::find_if(all.begin(), all.end(), [&](const access::OidcProvider& one) {
-    return one.account == identities.account() && one.url == token->issuer;
+    return one.account == account && one.url == token->issuer;
   });
   if (provider == all.end()) {
     return InvalidToken(

@@ -66,10 +66,16 @@ Status Identities::Load() {
   access::Records& stored = contents.contents.records;
   // A declared user stands before a stored one of the same name.
   std::erase_if(stored.users,
-                [this](const access::User& user) { return IsDeclaredUser(user.name); });
+                [this](const access::User& user) {
+                  return user.account == options_.account && IsDeclaredUser(user.name);
+                });
   std::erase_if(stored.keys, [this](const access::AccessKey& key) {
-    return IsDeclaredKey(key.id) || (!key.user.empty() && IsDeclaredUser(key.user));
+    return IsDeclaredKey(key.id) || (key.account == options_.account && !key.user.empty() &&
+                                     IsDeclaredUser(key.user));
   });
+  for (const access::Account& account : stored.accounts) {
+    if (account.id != options_.account) all.accounts.push_back(account);
+  }
   Append(stored.users, &all.users);
   Append(stored.groups, &all.groups);
   Append(stored.roles, &all.roles);

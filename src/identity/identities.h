@@ -60,7 +60,7 @@ class Identities final : public access::KeySource {
   const Clock& clock() const { return clock_; }
   // True if the records of the store can be changed.
   bool can_change() const { return options_.keyring != nullptr; }
-  // True for a user, or the key of one, that the server was given.
+  // True for a user of the default account, or a key, that the server was given.
   bool IsDeclaredUser(std::string_view name) const;
   bool IsDeclaredKey(std::string_view id) const;
 

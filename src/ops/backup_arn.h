@@ -11,13 +11,14 @@ namespace stator::ops {
 
 struct BackupArn {
   std::string region;
-  std::string table;
+  std::string table;  // its name in the store
   std::string id;
 };
 
-// kValidation for what is no ARN of a backup, kAccessDenied for another account's. The backup need
-// not exist, and the Region may be another one.
-Result<BackupArn> ParseBackupArn(const Environment& env, std::string_view arn);
+// kValidation for what is no ARN of a backup, kAccessDenied for another account's than the
+// caller's. The backup need not exist, and the Region may be another one.
+Result<BackupArn> ParseBackupArn(const Context& ctx, std::string_view arn);
+// `table` is its name in the store.
 std::string BackupArnOf(const Environment& env, std::string_view table, std::string_view id);
 // Returns the seconds since the epoch in a backup's id.
 double BackupTime(std::string_view id);

@@ -65,7 +65,7 @@ BackupDescription DescriptionOf(const Environment& env, const Backup& backup) {
   BackupDescription out;
   out.backup_details = DetailsOf(env, backup);
   SourceTableDetails& source = out.source_table_details;
-  source.table_name = table.name;
+  source.table_name = table::ShownName(table.name);
   source.table_id = table.table_id;
   source.table_arn = TableArn(env, table.name);
   source.table_size_bytes = manifest.table_bytes;
@@ -94,9 +94,9 @@ BackupDescription DescriptionOf(const Environment& env, const Backup& backup) {
 }
 
 // Returns the backup of an ARN whatever Region it names.
-Result<BackupPtr> FindBackup(const Environment& env, const std::string& arn) {
-  ASSIGN_OR_RETURN(const BackupArn parsed, ParseBackupArn(env, arn));
-  BackupPtr backup = env.backups->Find(parsed.id);
+Result<BackupPtr> FindBackup(const Context& ctx, const std::string& arn) {
+  ASSIGN_OR_RETURN(const BackupArn parsed, ParseBackupArn(ctx, arn));
+  BackupPtr backup = ctx.env.backups->Find(parsed.id);
   if (backup == nullptr || backup->manifest.table.name != parsed.table) return BackupNotFound(arn);
   return backup;
 }
@@ -105,23 +105,24 @@ Result<CreateBackupResponse> Create(Context& ctx, const CreateBackupRequest& req
   const Environment& env = ctx.env;
   if (env.backups == nullptr) return NoBackups(ctx);
   ASSIGN_OR_RETURN(const table::TablePtr table,
-                   FindTableOfAnyStatus(env, request.table_name, ErrorCode::kTableNotFound));
+                   FindTableOfAnyStatus(ctx, request.table_name, ErrorCode::kTableNotFound));
   if (StatusOf(table->descriptor, env) == TableStatus::kCreating)
-    return Error(ErrorCode::kTableNotFound, "Table not found: " + table->descriptor.name);
+    return Error(ErrorCode::kTableNotFound, "Table not found: " +
+                     std::string(table::ShownName(table->descriptor.name)));
   ASSIGN_OR_RETURN(const BackupPtr backup, env.backups->Create(table, request.backup_name));
   return CreateBackupResponse{DetailsOf(env, *backup)};
 }
 
 Result<DescribeBackupResponse> Describe(Context& ctx, const DescribeBackupRequest& request) {
   if (ctx.env.backups == nullptr) return NoBackups(ctx);
-  ASSIGN_OR_RETURN(const BackupPtr backup, FindBackup(ctx.env, request.backup_arn));
+  ASSIGN_OR_RETURN(const BackupPtr backup, FindBackup(ctx, request.backup_arn));
   DescribeBackupResponse response{DescriptionOf(ctx.env, *backup)};
   response.backup_description.backup_details.backup_arn = request.backup_arn;
   return response;
 }
 
-Result<DeleteBackupResponse> Delete(const Environment& env, const std::string& arn) {
-  ASSIGN_OR_RETURN(const BackupPtr backup, FindBackup(env, arn));
+Result<DeleteBackupResponse> Delete(const Environment& env, const BackupPtr& backup,
+                                    const std::string& arn) {
   if (transfer::IsSystemId(backup->manifest.id)) {
     return ValidationError("User is not allowed to delete the system backup with arn " + arn +
                            ". It will automatically expire on " +
@@ -140,7 +141,9 @@ Result<DeleteBackupResponse> Delete(const Environment& env, const std::string& a
   return response;
 }
 
-bool Wanted(const ListBackupsRequest& request, const std::string& table, const Backup& backup) {
+bool Wanted(const Context& ctx, const ListBackupsRequest& request, const std::string& table,
+            const Backup& backup) {
+  if (table::AccountIn(backup.manifest.table.name) != ctx.account) return false;
   if (!table.empty() && backup.manifest.table.name != table) return false;
   const int64_t created = backup.manifest.created_millis;
   if (request.time_range_lower_bound && created < *request.time_range_lower_bound) return false;
@@ -152,8 +155,8 @@ Result<ListBackupsResponse> List(Context& ctx, const ListBackupsRequest& request
   if (env.backups == nullptr) return NoBackups(ctx);
   std::string table;
   if (request.table_name) {
-    ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(*request.table_name));
-    table = name;
+    ASSIGN_OR_RETURN(const StoreTableName name, StoreNameOf(ctx, *request.table_name));
+    table = name.view();
   }
   if (request.time_range_lower_bound && request.time_range_upper_bound &&
       *request.time_range_lower_bound > *request.time_range_upper_bound) {
@@ -161,7 +164,7 @@ Result<ListBackupsResponse> List(Context& ctx, const ListBackupsRequest& request
   }
   std::string start;
   if (request.exclusive_start_backup_arn) {
-    ASSIGN_OR_RETURN(BackupArn parsed, ParseBackupArn(env, *request.exclusive_start_backup_arn));
+    ASSIGN_OR_RETURN(BackupArn parsed, ParseBackupArn(ctx, *request.exclusive_start_backup_arn));
     if (parsed.region != env.settings.region)
       return ValidationError("ExclusiveStartBackupArn does not match the region");
     start = std::move(parsed.id);
@@ -174,13 +177,13 @@ Result<ListBackupsResponse> List(Context& ctx, const ListBackupsRequest& request
     const Manifest& manifest = backup->manifest;
     const bool system = transfer::IsSystemId(manifest.id);
     if (type != BackupTypeFilter::kAll && system != (type == BackupTypeFilter::kSystem)) continue;
-    if (manifest.id <= start || !Wanted(request, table, *backup)) continue;
+    if (manifest.id <= start || !Wanted(ctx, request, table, *backup)) continue;
     if (response.backup_summaries.size() == limit) {
       response.last_evaluated_backup_arn =
           response.backup_summaries.back().backup_details.backup_arn;
       break;
     }
-    response.backup_summaries.push_back({manifest.table.name, manifest.table.table_id,
+    response.backup_summaries.push_back({std::string(table::ShownName(manifest.table.name)), manifest.table.table_id,
                                          TableArn(env, manifest.table.name),
                                          DetailsOf(env, *backup)});
   }
@@ -189,7 +192,8 @@ Result<ListBackupsResponse> List(Context& ctx, const ListBackupsRequest& request
 
 }  // namespace
 
-Result<BackupArn> ParseBackupArn(const Environment& env, std::string_view arn) {
+Result<BackupArn> ParseBackupArn(const Context& ctx, std::string_view arn) {
+  const Environment& env = ctx.env;
   const auto invalid = [] { return ValidationError("Invalid Backup ARN"); };
   if (!arn.starts_with("arn:")) return invalid();
   std::string_view parts[5];
@@ -208,9 +212,10 @@ Result<BackupArn> ParseBackupArn(const Environment& env, std::string_view arn) {
   if (std::ranges::find(kPartitions, parts[1]) == std::end(kPartitions) || parts[2] != "dynamodb" ||
       parts[3].empty() || !IsRegion(parts[3], env))
     return ValidationError("BackupArn is not valid");
-  if (parts[4] != env.settings.account) return Error(ErrorCode::kAccessDenied, "Access is denied");
-  return BackupArn{std::string(parts[3]),
-                   std::string(rest.substr(kTable.size(), backup - kTable.size())),
+  if (parts[4] != CallerAccount(ctx)) return Error(ErrorCode::kAccessDenied, "Access is denied");
+  const std::string_view table = rest.substr(kTable.size(), backup - kTable.size());
+  if (table.find('/') != std::string_view::npos) return invalid();
+  return BackupArn{std::string(parts[3]), table::StoreName(ctx.account, table),
                    std::string(rest.substr(backup + kBackup.size()))};
 }
 
@@ -251,11 +256,13 @@ void DescribeBackup(Context& ctx, DescribeBackupRequest request,
 void DeleteBackup(Context& ctx, DeleteBackupRequest request, Callback<DeleteBackupResponse> done) {
   if (ctx.env.backups == nullptr) return done(NoBackups(ctx));
   const Environment& env = ctx.env;
-  if (const Result<BackupPtr> found = FindBackup(env, request.backup_arn); !found.ok())
-    return done(found.error());
+  const Result<BackupPtr> found = FindBackup(ctx, request.backup_arn);
+  if (!found.ok()) return done(found.error());
   OnWorker<DeleteBackupResponse>(
       ctx, ctx.env.workers,
-      [&env, arn = std::move(request.backup_arn)] { return Delete(env, arn); }, std::move(done));
+      [&env, backup = *found, arn = std::move(request.backup_arn)] {
+        return Delete(env, backup, arn);
+      }, std::move(done));
 }
 
 void ListBackups(Context& ctx, ListBackupsRequest request, Callback<ListBackupsResponse> done) {

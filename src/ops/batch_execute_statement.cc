@@ -41,13 +41,13 @@ struct State {
   Callback<BatchExecuteStatementResponse> done;
 };
 
-Status PlanRead(const Environment& env, Entry* entry) {
+Status PlanRead(const Context& ctx, Entry* entry) {
   const expr::Statement& statement = entry->statement;
   const Error wants_key = ValidationError(
       "Select statements within BatchExecuteStatement must specify the primary key in the where "
       "clause.");
   if (statement.index) return wants_key;
-  ASSIGN_OR_RETURN(entry->plan, PlanSelect(env, statement, entry->consistent));
+  ASSIGN_OR_RETURN(entry->plan, PlanSelect(ctx, statement, entry->consistent));
   if (entry->plan.item_key.empty() || entry->plan.filter.present()) return wants_key;
   TRY(CheckKeyContents(entry->plan.target.table->key_schema(),
                        model::ItemView(entry->plan.key_attributes)));
@@ -56,13 +56,13 @@ Status PlanRead(const Environment& env, Entry* entry) {
   return OkStatus();
 }
 
-Status PlanEntry(const Environment& env, Entry* entry) {
+Status PlanEntry(const Context& ctx, Entry* entry) {
   if (entry->statement.kind == expr::StatementKind::kExists) {
     return ValidationError("EXISTS can only be used in ExecuteTransaction write requests.");
   }
   entry->table_name = entry->statement.table;
-  if (entry->statement.kind == expr::StatementKind::kSelect) return PlanRead(env, entry);
-  ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(env, entry->statement.table));
+  if (entry->statement.kind == expr::StatementKind::kSelect) return PlanRead(ctx, entry);
+  ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(ctx, entry->statement.table));
   // ReturnValuesOnConditionCheckFailure is accepted and has no effect (reference: operations.md,
   // 2023-06).
   ASSIGN_OR_RETURN(entry->action, PlanWrite(table, &entry->statement));
@@ -101,7 +101,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchExecuteStatementReques
   std::set<std::pair<uint32_t, std::string>> seen;
   for (Entry& entry : state->entries) {
     if (entry.error) continue;
-    if (Status planned = PlanEntry(ctx.env, &entry); !planned.ok()) {
+    if (Status planned = PlanEntry(ctx, &entry); !planned.ok()) {
       if (!ctx.catalog_known && planned.error().code() == ErrorCode::kResourceNotFound)
         return std::move(planned).error();
       entry.error = std::move(planned).error();

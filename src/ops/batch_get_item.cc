@@ -82,7 +82,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchGetItemRequest request
   // By tablet, because one table may be named by its name and by its ARN.
   std::set<std::pair<uint32_t, std::string>> seen;
   for (TablePlan& plan : state->tables) {
-    ASSIGN_OR_RETURN(plan.table, FindActiveTable(ctx.env, plan.request.table_name));
+    ASSIGN_OR_RETURN(plan.table, FindActiveTable(ctx, plan.request.table_name));
     for (const EncodedItem& key : plan.request.keys) {
       TRY(CheckKey(plan.table->key_schema(), key.view()));
       std::string encoded = table::EncodeItemKey(plan.table->key_schema(), key.view());

@@ -75,7 +75,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchWriteItemRequest reque
   std::set<std::pair<uint32_t, std::string>> seen;
   for (size_t t = 0; t < request.request_items.size(); ++t) {
     const TableWriteRequests& table = request.request_items[t];
-    ASSIGN_OR_RETURN(const table::TablePtr found, FindActiveTable(ctx.env, table.table_name));
+    ASSIGN_OR_RETURN(const table::TablePtr found, FindActiveTable(ctx, table.table_name));
     const model::KeySchema& schema = found->key_schema();
     for (size_t i = 0; i < table.requests.size(); ++i) {
       const WriteRequest& write = table.requests[i];

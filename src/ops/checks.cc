@@ -9,7 +9,7 @@ namespace stator::ops {
 namespace {
 
 constexpr size_t kMaxArnPart = 64;
-constexpr size_t kAccountDigits = 12;
+using table::kAccountDigits;
 constexpr size_t kMaxTableName = 255;
 constexpr std::string_view kInvalid = "One or more parameter values were invalid: ";
 
@@ -226,9 +226,47 @@ Result<std::string_view> TableNameOf(std::string_view name_or_arn) {
   return name;
 }
 
-Result<table::TablePtr> FindActiveTable(const Environment& env, std::string_view name_or_arn) {
+std::string_view CallerAccount(const Context& ctx) {
+  return ctx.account.empty() ? std::string_view(ctx.env.settings.account)
+                             : std::string_view(ctx.account);
+}
+
+std::string_view AccountInArn(std::string_view arn) {
+  if (!arn.starts_with("arn:")) return {};
+  for (int part = 0; part < 4; ++part) {
+    const size_t colon = arn.find(':');
+    if (colon == std::string_view::npos) return {};
+    arn.remove_prefix(colon + 1);
+  }
+  const size_t colon = arn.find(':');
+  return colon == kAccountDigits ? arn.substr(0, colon) : std::string_view();
+}
+
+std::string_view AccountOf(const NamesOf& caller, std::string_view name_or_arn) {
+  if (!name_or_arn.starts_with("arn:")) return caller.account;
+  if (!caller.tells_accounts) return {};
+  const std::string_view account = AccountInArn(name_or_arn);
+  return account == caller.env.settings.account ? std::string_view() : account;
+}
+
+Result<StoreTableName> StoreNameOf(const NamesOf& caller, std::string_view name_or_arn) {
   ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(name_or_arn));
-  table::TablePtr table = env.store.Find(name);
+  const std::string_view account = AccountOf(caller, name_or_arn);
+  if (table::IsOfOtherAccount(name)) [[unlikely]]
+    return Error(ErrorCode::kResourceNotFound, "Requested resource not found");
+  if (account.empty()) return StoreTableName(name);
+  return StoreTableName(table::StoreName(account, name));
+}
+
+std::string_view ShownAccount(const Environment& env, std::string_view store_name) {
+  const std::string_view account = table::AccountIn(store_name);
+  return account.empty() ? std::string_view(env.settings.account) : account;
+}
+
+Result<table::TablePtr> FindActiveTable(const Context& ctx, std::string_view name_or_arn) {
+  ASSIGN_OR_RETURN(const StoreTableName name, StoreNameOf(ctx, name_or_arn));
+  const Environment& env = ctx.env;
+  table::TablePtr table = env.store.Find(name.view());
   if (table == nullptr || !TakesItems(StatusOf(table->descriptor, env))) {
     return Error(ErrorCode::kResourceNotFound, "Requested resource not found");
   }

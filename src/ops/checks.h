@@ -67,9 +67,46 @@ Status CheckValues(const ValueErrors& value_errors, ValuePlace place);
 
 // The name in a TableName parameter, which may be an ARN. kValidation for a malformed ARN.
 Result<std::string_view> TableNameOf(std::string_view name_or_arn);
+// The store's name of a table (table/table_name.h). That of the default account's is a view of the
+// text that it was made of.
+class StoreTableName {
+ public:
+  explicit StoreTableName(std::string_view borrowed) : borrowed_(borrowed) {}
+  explicit StoreTableName(std::string owned) : owned_(std::move(owned)) {}
+  std::string_view view() const { return owned_.empty() ? borrowed_ : std::string_view(owned_); }
+  std::string str() const { return std::string(view()); }
+
+ private:
+  std::string_view borrowed_;
+  std::string owned_;
+};
+
+// Returns the caller's account, as ARNs have it.
+std::string_view CallerAccount(const Context& ctx);
+// Returns the account in an ARN; empty if it is none.
+std::string_view AccountInArn(std::string_view arn);
+// Who says a name or an ARN: see Context.
+struct NamesOf {
+  const Environment& env;
+  std::string_view account;
+  bool tells_accounts = false;
+  NamesOf(const Environment& e, std::string_view of, bool tells)
+      : env(e), account(of), tells_accounts(tells) {}
+  // A context is one.
+  NamesOf(const Context& ctx)  // NOLINT(google-explicit-constructor)
+      : NamesOf(ctx.env, ctx.account, ctx.tells_accounts) {}
+};
+// Returns the account that the caller means by a name or an ARN; empty: the default. For a caller
+// whose key was not verified every ARN is the default account's.
+std::string_view AccountOf(const NamesOf& caller, std::string_view name_or_arn);
+// Returns the store's name of the table that the caller means by a name or an ARN. Errors as
+// TableNameOf; kResourceNotFound for a name that no table can have.
+Result<StoreTableName> StoreNameOf(const NamesOf& caller, std::string_view name_or_arn);
+// Returns the account that answers show for a table by its name in the store.
+std::string_view ShownAccount(const Environment& env, std::string_view store_name);
 // The table of an item operation: `Requested resource not found` if it does not exist or is not
 // active yet.
-Result<table::TablePtr> FindActiveTable(const Environment& env, std::string_view name_or_arn);
+Result<table::TablePtr> FindActiveTable(const Context& ctx, std::string_view name_or_arn);
 
 // Whether the item to put has the key attributes, with types and sizes that the schema wants.
 Status CheckItemKey(const model::KeySchema& schema, model::ItemView item);

@@ -119,6 +119,11 @@ struct Context {
   // The permit (kv/permit.h) without which a write that another process has handed over changes
   // nothing; such a write meets no faults here, because it has met those of its door. Else null.
   std::shared_ptr<const kv::BatchFate> permit = {};
+  // The caller's account, whose tables a name without an ARN means; empty: the default account.
+  std::string account = {};
+  // Whether the caller's key was verified, so that the account in an ARN says whose table it is. If
+  // not, every ARN names a table of the default account.
+  bool tells_accounts = false;
 };
 
 // Called exactly once, on the thread of Context::loop; inline when nothing had to be waited for.

@@ -17,14 +17,14 @@ namespace {
 double SecondsOf(int64_t micros) { return static_cast<double>(micros / 1000) / 1000.0; }
 
 Error NotFound(std::string_view table) {
-  return Error(ErrorCode::kTableNotFound, "Table not found: " + std::string(table));
+  return Error(ErrorCode::kTableNotFound, "Table not found: " + std::string(table::ShownName(table)));
 }
 
 // The table as these operations find it: not while it is CREATING.
-Result<table::TablePtr> Find(const Environment& env, const std::string& name_or_arn) {
+Result<table::TablePtr> Find(const Context& ctx, const std::string& name_or_arn) {
   ASSIGN_OR_RETURN(table::TablePtr table,
-                   FindTableOfAnyStatus(env, name_or_arn, ErrorCode::kTableNotFound));
-  if (StatusOf(table->descriptor, env) == TableStatus::kCreating)
+                   FindTableOfAnyStatus(ctx, name_or_arn, ErrorCode::kTableNotFound));
+  if (StatusOf(table->descriptor, ctx.env) == TableStatus::kCreating)
     return NotFound(table->descriptor.name);
   return table;
 }
@@ -77,7 +77,7 @@ RestorableWindow WindowOf(const Environment& env, const history::ChangeLog& log)
 
 void DescribeContinuousBackups(Context& ctx, DescribeContinuousBackupsRequest request,
                                Callback<DescribeContinuousBackupsResponse> done) {
-  const Result<table::TablePtr> table = Find(ctx.env, request.table_name);
+  const Result<table::TablePtr> table = Find(ctx, request.table_name);
   if (!table.ok()) return done(table.error());
   done(Describe(ctx.env, (*table)->descriptor));
 }
@@ -95,7 +95,7 @@ void UpdateContinuousBackups(Context& ctx, UpdateContinuousBackupsRequest reques
                         "point-in-time recovery."));
   }
   if (env.backups == nullptr) return done(NoBackups(ctx));
-  const Result<table::TablePtr> table = Find(env, request.table_name);
+  const Result<table::TablePtr> table = Find(ctx, request.table_name);
   if (!table.ok()) return done(table.error());
   const std::string name = (*table)->descriptor.name;
   using Answer = UniqueFunction<void(Result<table::TablePtr>)>;

@@ -18,7 +18,8 @@ constexpr size_t kRuleNameBytes = 128;  // what CloudWatch allows
 
 Error IndexNotFound(std::string_view table_name, std::string_view index_name) {
   return Error(ErrorCode::kResourceNotFound,
-               "Requested resource not found: Table: " + std::string(table_name) +
+               "Requested resource not found: Table: " +
+                   std::string(table::ShownName(table_name)) +
                    " Index: " + std::string(index_name) + " not found");
 }
 
@@ -50,7 +51,7 @@ ContributorInsightsSummary Summarize(const table::TableDescriptor& descriptor,
                                      const std::optional<ContributorInsights>& insights,
                                      const Environment& env) {
   ContributorInsightsSummary summary;
-  summary.table_name = descriptor.name;
+  summary.table_name = table::ShownName(descriptor.name);
   summary.index_name = index_name;
   summary.status = StatusOf(insights, env);
   if (insights && insights->enabled)
@@ -156,7 +157,7 @@ std::vector<ContributorRule> RulesOf(const table::TableDescriptor& table,
       std::string name = "DynamoDBContributorInsights-";
       name += sort_keys ? "SK" : "PK";
       name += throttled ? "T-" : "C-";
-      name += std::string_view(table.name).substr(0, kRuleNameBytes - name.size() - end.size());
+      name += table::ShownName(table.name).substr(0, kRuleNameBytes - name.size() - end.size());
       rules.push_back({name + end, throttled, sort_keys});
     }
   }
@@ -166,7 +167,7 @@ std::vector<ContributorRule> RulesOf(const table::TableDescriptor& table,
 void UpdateContributorInsights(Context& ctx, UpdateContributorInsightsRequest request,
                                Callback<UpdateContributorInsightsResponse> done) {
   const Result<table::TablePtr> table =
-      FindTableOfAnyStatus(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
+      FindTableOfAnyStatus(ctx, request.table_name, ErrorCode::kResourceNotFound);
   if (!table.ok()) {
     done(table.error());
     return;
@@ -207,7 +208,7 @@ void UpdateContributorInsights(Context& ctx, UpdateContributorInsightsRequest re
 void DescribeContributorInsights(Context& ctx, DescribeContributorInsightsRequest request,
                                  Callback<DescribeContributorInsightsResponse> done) {
   const Result<table::TablePtr> table =
-      FindTableOfAnyStatus(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
+      FindTableOfAnyStatus(ctx, request.table_name, ErrorCode::kResourceNotFound);
   if (!table.ok()) return done(table.error());
   const table::TableDescriptor& descriptor = (*table)->descriptor;
   const Result<Subject> subject = Find(descriptor, request.index_name);
@@ -239,11 +240,11 @@ void ListContributorInsights(Context& ctx, ListContributorInsightsRequest reques
   std::vector<table::TablePtr> tables;
   if (request.table_name) {
     Result<table::TablePtr> table =
-        FindTableOfAnyStatus(ctx.env, *request.table_name, ErrorCode::kResourceNotFound);
+        FindTableOfAnyStatus(ctx, *request.table_name, ErrorCode::kResourceNotFound);
     if (!table.ok()) return done(std::move(table).error());
     tables.push_back(*std::move(table));
   } else {
-    tables = ctx.env.store.List();
+    tables = ctx.env.store.ListOf(ctx.account);
   }
   ListContributorInsightsResponse response;
   for (const table::TablePtr& table : tables) {

@@ -9,8 +9,11 @@
 namespace stator::ops {
 
 void CreateTable(Context& ctx, CreateTableRequest request, Callback<CreateTableResponse> done) {
-  if (const Result<std::string_view> name = TableNameOf(request.table_name); name.ok()) {
-    request.table_name = std::string(*name);
+  const std::string account(AccountOf(ctx, request.table_name));
+  if (const Result<StoreTableName> name = StoreNameOf(ctx, request.table_name); name.ok()) {
+    // An account's tables are made by its own keys, whatever policies say.
+    if (account != ctx.account) return done(Error(ErrorCode::kAccessDenied, "Access is denied"));
+    request.table_name = table::ShownName(name->view());
   } else {
     done(name.error());
     return;
@@ -20,6 +23,7 @@ void CreateTable(Context& ctx, CreateTableRequest request, Callback<CreateTableR
     done(std::move(descriptor).error());
     return;
   }
+  descriptor->name = table::StoreName(account, descriptor->name);
   const std::string table_id = descriptor->table_id;
   Environment& env = ctx.env;
   Executor& loop = ctx.loop;
@@ -41,7 +45,7 @@ void CreateTable(Context& ctx, CreateTableRequest request, Callback<CreateTableR
     env.store.Create(std::move(descriptor), std::move(answer),
                      [&env](const table::TableDescriptor& d) { return CheckAccountQuota(env, d); });
   };
-  const bool shown = HasShownSettings(request);
+  const NeededFeatures needed{HasShownSettings(request), !account.empty()};
   auto begin = [&env, &loop, table_id, policy = std::move(request.resource_policy),
                 create = std::move(create)](Status known) mutable {
     if (!known.ok() || !policy) return create(std::move(known));
@@ -49,7 +53,7 @@ void CreateTable(Context& ctx, CreateTableRequest request, Callback<CreateTableR
     Context own{env, loop};
     AttachBeforeCreation(own, table_id, *std::move(policy), std::move(create));
   };
-  RequireTableSettings(env, loop, shown, std::move(begin));
+  RequireFeatures(env, loop, needed, std::move(begin));
 }
 
 }  // namespace stator::ops

@@ -13,7 +13,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, DeleteItemRequest request) 
   TRY(CheckAllOldOrNone(request.return_values));
   auto state = std::make_shared<State>();
   ASSIGN_OR_RETURN(state->condition, ParseOnlyCondition(&request));
-  ASSIGN_OR_RETURN(state->table, FindActiveTable(ctx.env, request.table_name));
+  ASSIGN_OR_RETURN(state->table, FindActiveTable(ctx, request.table_name));
   TRY(CheckKey(state->table->key_schema(), request.key.view()));
   state->key = table::EncodeItemKey(state->table->key_schema(), request.key.view());
   state->store = &ctx.env.store;

@@ -14,7 +14,7 @@ Status CheckDeletable(const table::TableDescriptor& descriptor, const Environmen
   if (StatusOf(descriptor, env) == TableStatus::kCreating) {
     return Error(ErrorCode::kResourceInUse,
                  "Attempt to change a resource which is still in use: Table is being created: " +
-                     descriptor.name);
+                     std::string(table::ShownName(descriptor.name)));
   }
   if (descriptor.deletion_protection) {
     return ValidationError(
@@ -68,7 +68,7 @@ void BackUpAndDrop(Environment& env, const table::TableDescriptor& descriptor) {
 }  // namespace
 
 void DeleteTable(Context& ctx, DeleteTableRequest request, Callback<DeleteTableResponse> done) {
-  const Result<std::string_view> name = TableNameOf(request.table_name);
+  const Result<StoreTableName> name = StoreNameOf(ctx, request.table_name);
   if (!name.ok()) {
     done(name.error());
     return;
@@ -77,7 +77,7 @@ void DeleteTable(Context& ctx, DeleteTableRequest request, Callback<DeleteTableR
   Executor& loop = ctx.loop;
   // Described before its items go, so that the answer still counts them.
   auto description = std::make_shared<TableDescription>();
-  if (const table::TablePtr table = env.store.Find(*name))
+  if (const table::TablePtr table = env.store.Find(name->view()))
     *description = Describe(env, *table, TableStatus::kDeleting);
   const auto answer = [&env, &loop, description,
                        done = std::make_shared<Callback<DeleteTableResponse>>(std::move(done))](
@@ -90,11 +90,11 @@ void DeleteTable(Context& ctx, DeleteTableRequest request, Callback<DeleteTableR
       (*done)(DeleteTableResponse{std::move(*description)});
     });
   };
-  const table::TablePtr found = env.store.Find(*name);
+  const table::TablePtr found = env.store.Find(name->view());
   const bool backs_up = found != nullptr && NeedsSystemBackup(env, found->descriptor);
   if (env.settings.delay_transient_statuses || backs_up) {
     env.store.Alter(
-        std::string(*name),
+        name->str(),
         [&env](table::TableDescriptor* descriptor) -> Status {
           TRY(CheckDeletable(*descriptor, env));
           if (descriptor->deleting_micros == 0) descriptor->deleting_micros = env.clock.NowMicros();
@@ -109,7 +109,7 @@ void DeleteTable(Context& ctx, DeleteTableRequest request, Callback<DeleteTableR
     return;
   }
   env.store.Drop(
-      std::string(*name),
+      name->str(),
       [&env](const table::TableDescriptor& descriptor) { return CheckDeletable(descriptor, env); },
       answer);
 }

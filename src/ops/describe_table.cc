@@ -7,7 +7,7 @@ namespace stator::ops {
 void DescribeTable(Context& ctx, DescribeTableRequest request,
                    Callback<DescribeTableResponse> done) {
   const Result<table::TablePtr> table =
-      FindTableOfAnyStatus(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
+      FindTableOfAnyStatus(ctx, request.table_name, ErrorCode::kResourceNotFound);
   if (!table.ok()) {
     done(table.error());
     return;
@@ -18,14 +18,13 @@ void DescribeTable(Context& ctx, DescribeTableRequest request,
 void ListTables(Context& ctx, ListTablesRequest request, Callback<ListTablesResponse> done) {
   const size_t limit = static_cast<size_t>(request.limit.value_or(100));
   ListTablesResponse response;
-  for (const table::TablePtr& table : ctx.env.store.List()) {
-    const std::string& name = table->descriptor.name;
-    if (request.exclusive_start_table_name && name <= *request.exclusive_start_table_name) continue;
+  const std::string after = request.exclusive_start_table_name.value_or("");
+  for (const table::TablePtr& table : ctx.env.store.ListOf(ctx.account, after, limit + 1)) {
     if (response.table_names.size() == limit) {
       response.last_evaluated_table_name = response.table_names.back();
       break;
     }
-    response.table_names.push_back(name);
+    response.table_names.emplace_back(table::ShownName(table->descriptor.name));
   }
   done(std::move(response));
 }

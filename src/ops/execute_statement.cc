@@ -173,7 +173,7 @@ Result<std::shared_ptr<Read>> PrepareRead(Context& ctx, ExecuteStatementRequest 
                                           expr::Statement statement) {
   auto read = std::make_shared<Read>();
   read->consistent = request.consistent_read.value_or(false);
-  ASSIGN_OR_RETURN(read->plan, PlanSelect(ctx.env, statement, read->consistent));
+  ASSIGN_OR_RETURN(read->plan, PlanSelect(ctx, statement, read->consistent));
   read->request = std::move(request);
   read->statement = std::move(statement);
   if (read->request.next_token) {
@@ -188,7 +188,7 @@ Result<std::shared_ptr<Read>> PrepareRead(Context& ctx, ExecuteStatementRequest 
 
 Result<TransactionAction> PrepareWrite(Context& ctx, const ExecuteStatementRequest& request,
                                        expr::Statement* statement) {
-  ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(ctx.env, statement->table));
+  ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(ctx, statement->table));
   ASSIGN_OR_RETURN(TransactionAction action, PlanWrite(std::move(table), statement));
   action.return_old_on_failure = request.return_values_on_condition_check_failure ==
                                  ReturnValuesOnConditionCheckFailure::kAllOld;

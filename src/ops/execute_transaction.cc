@@ -51,12 +51,12 @@ Result<std::vector<Statement>> ParseAll(const ExecuteTransactionRequest& request
 }
 
 // Every statement's table; those on one table get one version of it.
-Result<std::vector<table::TablePtr>> FindTables(const Environment& env,
+Result<std::vector<table::TablePtr>> FindTables(const Context& ctx,
                                                 const std::vector<Statement>& statements) {
   std::map<uint32_t, table::TablePtr> versions;
   std::vector<table::TablePtr> tables;
   for (const Statement& statement : statements) {
-    ASSIGN_OR_RETURN(table::TablePtr found, FindActiveTable(env, statement.table));
+    ASSIGN_OR_RETURN(table::TablePtr found, FindActiveTable(ctx, statement.table));
     const uint32_t id = found->descriptor.tablet_id;
     tables.push_back(versions.emplace(id, std::move(found)).first->second);
   }
@@ -98,13 +98,13 @@ bool IsAboutContents(const Error& error) {
 
 Result<ReadTransaction> PrepareReads(Context& ctx, const ExecuteTransactionRequest& request,
                                      std::vector<Statement> statements) {
-  TRY(FindTables(ctx.env, statements));
+  TRY(FindTables(ctx, statements));
   ReadTransaction transaction;
   transaction.return_consumed_capacity = request.return_consumed_capacity;
   transaction.answers_empty_items = true;
   Checker checker(statements.size());
   for (size_t i = 0; i < statements.size(); ++i) {
-    Result<SelectPlan> plan = PlanSelect(ctx.env, statements[i], true);
+    Result<SelectPlan> plan = PlanSelect(ctx, statements[i], true);
     if (!plan.ok()) {
       if (IsAboutContents(plan.error())) return std::move(plan).error();
       checker.Fail(i, plan.error());
@@ -126,7 +126,7 @@ Result<ReadTransaction> PrepareReads(Context& ctx, const ExecuteTransactionReque
 
 Result<WriteTransaction> PrepareWrites(Context& ctx, const ExecuteTransactionRequest& request,
                                        std::vector<Statement> statements) {
-  ASSIGN_OR_RETURN(const std::vector<table::TablePtr> tables, FindTables(ctx.env, statements));
+  ASSIGN_OR_RETURN(const std::vector<table::TablePtr> tables, FindTables(ctx, statements));
   WriteTransaction transaction;
   transaction.counts_index_units = WantsCapacity(request.return_consumed_capacity);
   if (request.client_request_token) {

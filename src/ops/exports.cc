@@ -39,25 +39,27 @@ Error TableNotFound(const Request& request) {
 }
 Error RecoveryIsOff(const std::string& table) {
   return Named(ErrorCode::kValidation,
-               "Point in time recovery is not enabled for table '" + table + "'",
+               "Point in time recovery is not enabled for table '" +
+                   std::string(table::ShownName(table)) + "'",
                "PointInTimeRecoveryUnavailableException");
 }
 
-// Returns the name in the ARN of a table of this account; of another Region's, one that no table
-// has.
-Result<std::string> NameIn(const Environment& env, const Request& request) {
+// Returns the store's name in the ARN of a table of the caller's account; of another Region's, one
+// that no table has.
+Result<std::string> NameIn(const Context& ctx, const Request& request) {
+  const Environment& env = ctx.env;
   const std::string& arn = request.table_arn;
   const ArnPlace place = PlaceOfArn(arn);
   if (place.account.empty()) {
     return ValidationError(
         "One or more parameter values were invalid: tableArn is not a valid ARN");
   }
-  if (place.account != env.settings.account)
+  if (place.account != CallerAccount(ctx))
     return Error(ErrorCode::kAccessDenied, "Access is denied");
   const Result<std::string_view> name = TableNameOf(arn);
   if (!name.ok()) return ValidationError("Invalid Request: Table ARN is invalid.");
   if (place.region != env.settings.region) return TableNotFound(request);
-  return std::string(*name);
+  return table::StoreName(ctx.account, *name);
 }
 
 // Everything that the request alone decides, but for its ARN.
@@ -155,7 +157,8 @@ Status SetWindow(const Environment& env, const Request& request,
         FormatTime(table.created_micros));
   }
   if (!table.change_log) {
-    return InvalidTime("Point in time recovery is not enabled for table '" + table.name + "'");
+    return InvalidTime("Point in time recovery is not enabled for table '" +
+                       std::string(table::ShownName(table.name)) + "'");
   }
   const RestorableWindow window = WindowOf(env, *table.change_log);
   const int64_t to = spec.export_to_time.value_or(window.latest_micros / 1000);
@@ -196,12 +199,12 @@ Result<Prepared> Prepare(Context& ctx, const Request& request) {
   Environment& env = ctx.env;
   exchange::Exchange* const jobs = exchange::Exchange::Of(env.backups);
   if (jobs == nullptr) return NoObjectStore(ctx);
-  ASSIGN_OR_RETURN(const std::string name, NameIn(env, request));
+  ASSIGN_OR_RETURN(const std::string name, NameIn(ctx, request));
   TRY(CheckAlone(request));
   ExportJob job;
   job.parameters = ParametersOf(request);
   if (request.client_token) {
-    if (const JobPtr same = jobs->exports().jobs().FindToken(*request.client_token);
+    if (const JobPtr same = jobs->exports().jobs().FindToken(*request.client_token, ctx.account);
         same != nullptr) {
       if (same->parameters == job.parameters) return Prepared{same, true};
       return Named(ErrorCode::kValidation,
@@ -240,7 +243,7 @@ Result<DescribeExportResponse> Describe(Context& ctx, const DescribeExportReques
   if (jobs == nullptr) return NoObjectStore(ctx);
   const std::string& arn = request.export_arn;
   ASSIGN_OR_RETURN(const JobPtr job,
-                   FindJob(ctx.env, jobs->exports().jobs(), arn, "export", "Invalid Export ARN"));
+                   FindJob(ctx, jobs->exports().jobs(), arn, "export", "Invalid Export ARN"));
   if (job != nullptr) return DescribeExportResponse{*job};
   const bool here = PlaceOfArn(arn).region == ctx.env.settings.region;
   return Named(ErrorCode::kResourceNotFound,
@@ -256,8 +259,8 @@ Result<ListExportsResponse> List(Context& ctx, const ListExportsRequest& request
   // Exports of a table that is gone are not listed for its ARN, nor for a later one's. [L]
   std::string table_id;
   if (request.table_arn) {
-    ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(*request.table_arn));
-    const table::TablePtr table = env.store.Find(name);
+    ASSIGN_OR_RETURN(const StoreTableName name, StoreNameOf(ctx, *request.table_arn));
+    const table::TablePtr table = env.store.Find(name.view());
     if (table == nullptr) return ListExportsResponse{};
     table_id = table->descriptor.table_id;
   }
@@ -265,7 +268,10 @@ Result<ListExportsResponse> List(Context& ctx, const ListExportsRequest& request
   response.next_token = AddPage(
       env, kPurpose, jobs->exports().jobs(), before,
       static_cast<size_t>(request.max_results.value_or(kPage)),
-      [&](const auto& job) { return !request.table_arn || job.table_id == table_id; },
+      [&](const auto& job) {
+        return table::AccountIn(job.table_name) == ctx.account &&
+               (!request.table_arn || job.table_id == table_id);
+      },
       [&](const auto& job) { response.jobs.push_back(job); });
   return response;
 }

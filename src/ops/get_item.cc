@@ -33,7 +33,7 @@ Result<Plan> Prepare(Context& ctx, GetItemRequest request) {
                                                    request.attributes_to_get, &substitutions));
     TRY(substitutions.CheckAllUsed());
   }
-  ASSIGN_OR_RETURN(plan.table, FindActiveTable(ctx.env, request.table_name));
+  ASSIGN_OR_RETURN(plan.table, FindActiveTable(ctx, request.table_name));
   TRY(CheckKey(plan.table->key_schema(), request.key.view()));
   plan.key = table::EncodeItemKey(plan.table->key_schema(), request.key.view());
   plan.request = std::move(request);

@@ -72,7 +72,8 @@ struct RecordsPlan {
   stream::ReadLimits limits;
 };
 
-Result<RecordsPlan> PrepareRecords(const Environment& env, const GetRecordsRequest& request) {
+Result<RecordsPlan> PrepareRecords(const Context& ctx, const GetRecordsRequest& request) {
+  const Environment& env = ctx.env;
   RecordsPlan plan;
   plan.limits.records = static_cast<size_t>(request.limit.value_or(kMaxRecordsPerPage));
   if (plan.limits.records > static_cast<size_t>(kMaxRecordsPerPage)) {
@@ -83,7 +84,7 @@ Result<RecordsPlan> PrepareRecords(const Environment& env, const GetRecordsReque
   const size_t arn_end = text.find('|');
   const size_t bar = text.rfind('|');
   if (arn_end == std::string_view::npos || !text.starts_with("arn:")) return InvalidIterator();
-  Result<stream::StreamPtr> found = FindStream(env, text.substr(0, arn_end));
+  Result<stream::StreamPtr> found = FindStream(ctx, text.substr(0, arn_end));
   if (!found.ok()) {
     return found.error().code() == ErrorCode::kValidation ? InvalidIterator()
                                                           : std::move(found).error();
@@ -113,7 +114,7 @@ void GetShardIterator(Context& ctx, GetShardIteratorRequest request,
             : "One or more parameter values were invalid: Invalid SequenceNumber"));
     return;
   }
-  Result<stream::StreamPtr> found = FindStream(ctx.env, request.stream_arn);
+  Result<stream::StreamPtr> found = FindStream(ctx, request.stream_arn);
   if (!found.ok()) {
     done(std::move(found).error());
     return;
@@ -142,7 +143,7 @@ void GetShardIterator(Context& ctx, GetShardIteratorRequest request,
 }
 
 void GetRecords(Context& ctx, GetRecordsRequest request, Callback<GetRecordsResponse> done) {
-  Result<RecordsPlan> prepared = PrepareRecords(ctx.env, request);
+  Result<RecordsPlan> prepared = PrepareRecords(ctx, request);
   if (!prepared.ok()) {
     done(std::move(prepared).error());
     return;

@@ -25,7 +25,7 @@ constexpr std::string_view kPurpose = "imports";
 constexpr std::string_view kFormatNames[] = {"DYNAMODB_JSON", "ION", "CSV"};
 
 Error TableExists(const std::string& name) {
-  return Error(ErrorCode::kResourceInUse, "Table already exists: " + name);
+  return Error(ErrorCode::kResourceInUse, "Table already exists: " + std::string(table::ShownName(name)));
 }
 
 CreateTableRequest CreateRequestOf(const TableCreationParameters& parameters) {
@@ -45,7 +45,7 @@ CreateTableRequest CreateRequestOf(const TableCreationParameters& parameters) {
 // Returns the parameters that make such a table.
 TableCreationParameters ParametersOf(const table::TableDescriptor& table) {
   TableCreationParameters out;
-  out.table_name = table.name;
+  out.table_name = table::ShownName(table.name);
   for (const model::KeyAttribute& attribute : table.attribute_definitions)
     out.attribute_definitions.push_back({attribute.name, ToScalar(attribute.type)});
   out.key_schema = KeyElementsOf(model::IndexKeySchema::Of(table.key_schema));
@@ -72,8 +72,9 @@ TableCreationParameters ParametersOf(const table::TableDescriptor& table) {
 }
 
 ImportTableDescription DescriptionOf(const Environment& env, const ImportJob& job) {
-  ImportTableDescription out{job, env.settings.account, {}, {}};
-  out.log_group_arn = "arn:aws:logs:" + env.settings.region + ":" + env.settings.account +
+  const std::string account(ShownAccount(env, job.table_name));
+  ImportTableDescription out{job, account, {}, {}};
+  out.log_group_arn = "arn:aws:logs:" + env.settings.region + ":" + account +
                       ":log-group:/aws-dynamodb/imports:*";
   const auto table = table::TableDescriptor::Decode(job.definition);
   if (table.ok()) out.table = ParametersOf(*table);
@@ -105,9 +106,10 @@ Result<Prepared> Prepare(Context& ctx, ImportTableRequest& request) {
         std::string(kFormatNames[static_cast<size_t>(request.input_format)]) + ".");
   }
   ASSIGN_OR_RETURN(table::TableDescriptor table, DefineTable(env, CreateRequestOf(parameters)));
+  table.name = table::StoreName(ctx.account, table.name);
   const bool taken = env.store.Find(table.name) != nullptr;
   if (request.client_token) {
-    const JobPtr same = jobs->imports().jobs().FindToken(*request.client_token);
+    const JobPtr same = jobs->imports().jobs().FindToken(*request.client_token, ctx.account);
     if (same != nullptr && same->parameters != table.name) {
       return Error(ErrorCode::kValidation,
                    "Import conflict: Duplicate request detected with conflicting parameters",
@@ -141,7 +143,7 @@ Result<DescribeImportResponse> Describe(Context& ctx, const DescribeImportReques
   if (jobs == nullptr) return NoObjectStore(ctx);
   const std::string& arn = request.import_arn;
   ASSIGN_OR_RETURN(const JobPtr job,
-                   FindJob(ctx.env, jobs->imports().jobs(), arn, "import", "Invalid Import ARN"));
+                   FindJob(ctx, jobs->imports().jobs(), arn, "import", "Invalid Import ARN"));
   if (job != nullptr) return DescribeImportResponse{DescriptionOf(ctx.env, *job)};
   return Error(ErrorCode::kResourceNotFound, "Import not found: " + arn,
                std::make_shared<ExceptionNamePayload>("ImportNotFoundException"));
@@ -154,14 +156,17 @@ Result<ListImportsResponse> List(Context& ctx, const ListImportsRequest& request
   ASSIGN_OR_RETURN(const std::string before, IdBeforePage(env, kPurpose, request.next_token));
   std::string table;
   if (request.table_arn) {
-    ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(*request.table_arn));
-    table = name;
+    ASSIGN_OR_RETURN(const StoreTableName name, StoreNameOf(ctx, *request.table_arn));
+    table = name.view();
   }
   ListImportsResponse response;
   response.next_token = AddPage(
       env, kPurpose, jobs->imports().jobs(), before,
       static_cast<size_t>(request.page_size.value_or(kPage)),
-      [&](const auto& job) { return !request.table_arn || job.table_name == table; },
+      [&](const auto& job) {
+        return table::AccountIn(job.table_name) == ctx.account &&
+               (!request.table_arn || job.table_name == table);
+      },
       [&](const auto& job) { response.imports.push_back(DescriptionOf(env, job)); });
   return response;
 }

@@ -20,6 +20,7 @@ std::optional<JobArn> ParseJobArn(std::string_view arn, std::string_view kind) {
   const std::string middle = "/" + std::string(kind) + "/";
   const size_t found = rest.find(middle);
   if (found == std::string_view::npos || found == 0) return std::nullopt;
+  if (rest.substr(0, found).find('/') != std::string_view::npos) return std::nullopt;
   return JobArn{std::string(place.region), std::string(rest.substr(0, found)),
                 std::string(rest.substr(found + middle.size()))};
 }

@@ -6,13 +6,14 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "ops/checks.h"
 #include "ops/context.h"
 
 namespace stator::ops {
 
 struct JobArn {
   std::string region;
-  std::string table;
+  std::string table;  // as clients know it
   std::string id;
 };
 
@@ -42,19 +43,21 @@ Result<std::string> IdBeforePage(const Environment& env, std::string_view purpos
                                  const std::optional<std::string>& token);
 
 // Returns the job that an ARN of this kind names, of a list of the latest jobs; null if there is
-// none. kValidation with `malformed` if it is no such ARN; kAccessDenied for another account's.
+// none. kValidation with `malformed` if it is no such ARN; kAccessDenied for another account's than the
+// caller's.
 template <typename List>
-auto FindJob(const Environment& env, const List& jobs, const std::string& arn,
+auto FindJob(const Context& ctx, const List& jobs, const std::string& arn,
              std::string_view kind, const char* malformed)
     -> Result<decltype(jobs.Find(std::string()))> {
   using JobPtr = decltype(jobs.Find(std::string()));
   const std::optional<JobArn> parsed = ParseJobArn(arn, kind);
   if (!parsed) return ValidationError(malformed);
-  if (PlaceOfArn(arn).account != env.settings.account)
+  if (PlaceOfArn(arn).account != CallerAccount(ctx))
     return Error(ErrorCode::kAccessDenied, "Access is denied");
-  if (parsed->region != env.settings.region) return JobPtr();
+  if (parsed->region != ctx.env.settings.region) return JobPtr();
   const JobPtr job = jobs.Find(parsed->id);
-  return job != nullptr && job->table_name == parsed->table ? job : JobPtr();
+  const std::string name = table::StoreName(ctx.account, parsed->table);
+  return job != nullptr && job->table_name == name ? job : JobPtr();
 }
 
 // Calls `add(job)` for each job of a page: at most `limit` that are `wanted(job)` and come after

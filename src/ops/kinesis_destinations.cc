@@ -17,16 +17,17 @@ void DescribeKinesisStreamingDestination(
     Context& ctx, DescribeKinesisStreamingDestinationRequest request,
     Callback<DescribeKinesisStreamingDestinationResponse> done) {
   const Result<table::TablePtr> table =
-      FindTableOfAnyStatus(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
+      FindTableOfAnyStatus(ctx, request.table_name, ErrorCode::kResourceNotFound);
   if (!table.ok()) return done(table.error());
-  done(DescribeKinesisStreamingDestinationResponse{(*table)->descriptor.name});
+  done(DescribeKinesisStreamingDestinationResponse{
+      std::string(table::ShownName((*table)->descriptor.name))});
 }
 
 void EnableKinesisStreamingDestination(Context& ctx,
                                        EnableKinesisStreamingDestinationRequest request,
                                        Callback<EnableKinesisStreamingDestinationResponse> done) {
   const Result<table::TablePtr> table =
-      FindTableOfAnyStatus(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
+      FindTableOfAnyStatus(ctx, request.table_name, ErrorCode::kResourceNotFound);
   if (!table.ok()) return done(table.error());
   done(NotSupportedYet("EnableKinesisStreamingDestination"));
 }
@@ -35,7 +36,7 @@ void DisableKinesisStreamingDestination(Context& ctx,
                                         DisableKinesisStreamingDestinationRequest request,
                                         Callback<DisableKinesisStreamingDestinationResponse> done) {
   const Result<table::TablePtr> table =
-      FindTableOfAnyStatus(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
+      FindTableOfAnyStatus(ctx, request.table_name, ErrorCode::kResourceNotFound);
   if (!table.ok()) return done(table.error());
   done(NoSuchState("KinesisStreamingDestination must be ACTIVE to perform DISABLE operation."));
 }
@@ -44,12 +45,12 @@ void UpdateKinesisStreamingDestination(Context& ctx,
                                        UpdateKinesisStreamingDestinationRequest request,
                                        Callback<UpdateKinesisStreamingDestinationResponse> done) {
   const Result<table::TablePtr> table =
-      FindTableOfAnyStatus(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
+      FindTableOfAnyStatus(ctx, request.table_name, ErrorCode::kResourceNotFound);
   if (!table.ok()) return done(table.error());
   done(NoSuchState(
       "Kinesis streaming is not in ACTIVE state. Updates are only allowed in ACTIVE state. "
       "TableName: " +
-      (*table)->descriptor.name));
+      std::string(table::ShownName((*table)->descriptor.name))));
 }
 
 }  // namespace stator::ops

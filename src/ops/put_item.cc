@@ -16,7 +16,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, PutItemRequest request) {
   }
   auto state = std::make_shared<State>();
   ASSIGN_OR_RETURN(state->condition, ParseOnlyCondition(&request));
-  ASSIGN_OR_RETURN(state->table, FindActiveTable(ctx.env, request.table_name));
+  ASSIGN_OR_RETURN(state->table, FindActiveTable(ctx, request.table_name));
   TRY(CheckItemKey(state->table->key_schema(), request.item.view()));
   TRY(CheckPutIndexKeys(*state->table, request.item.view()));
   TRY(CheckPutSize(*state->table, request.item.view()));

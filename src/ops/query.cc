@@ -120,7 +120,7 @@ Result<Plan> Prepare(Context& ctx, QueryRequest request) {
   ASSIGN_OR_RETURN(Expressions expressions, CheckRequest(&request));
   Plan plan;
   plan.consistent = request.consistent_read.value_or(false);
-  ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(ctx.env, request.table_name));
+  ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(ctx, request.table_name));
   ASSIGN_OR_RETURN(plan.target,
                    FindReadTarget(std::move(table), request.index_name, plan.consistent));
   const model::IndexKeySchema& schema = plan.target.key();

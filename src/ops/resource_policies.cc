@@ -37,7 +37,8 @@ struct Resource {
   std::string table;  // its name
 };
 
-Result<Resource> FindResource(const Environment& env, const std::string& arn) {
+Result<Resource> FindResource(const Context& ctx, const std::string& arn) {
+  const Environment& env = ctx.env;
   if (!arn.starts_with("arn:")) return Invalid("ARNs must start with 'arn:': ", arn);
   std::string_view parts[5];
   std::string_view rest = arn;
@@ -50,7 +51,7 @@ Result<Resource> FindResource(const Environment& env, const std::string& arn) {
   if (parts[2] != "dynamodb") return Invalid("Provided Arn is not a DynamoDB resource arn: ", arn);
   if (parts[1] != "aws" || parts[3] != env.settings.region)
     return Invalid("Invalid resource Arn: ", arn);
-  if (parts[4] != env.settings.account) {
+  if (parts[4] != CallerAccount(ctx)) {
     return ValidationError(
         "This action is only supported by accounts that match the resource owner\xe2\x80\x99s "
         "account.");
@@ -65,10 +66,10 @@ Result<Resource> FindResource(const Environment& env, const std::string& arn) {
         arn);
   }
   if (stream != std::string_view::npos) {
-    ASSIGN_OR_RETURN(const stream::StreamPtr found, FindStream(env, arn));
+    ASSIGN_OR_RETURN(const stream::StreamPtr found, FindStream(ctx, arn));
     return Resource{found->table_id + "/" + found->label, std::string(name)};
   }
-  const table::TablePtr table = env.store.Find(name);
+  const table::TablePtr table = env.store.Find(table::StoreName(ctx.account, name));
   if (table == nullptr) {
     return Error(ErrorCode::kResourceNotFound,
                  "Requested resource not found: Table: " + std::string(name) + " not found");
@@ -136,7 +137,7 @@ Status CheckResourcePolicy(const std::string& text) {
 void PutResourcePolicy(Context& ctx, PutResourcePolicyRequest request,
                        Callback<PutResourcePolicyResponse> done) {
   if (ctx.env.resource_policies == nullptr) return done(NotKept());
-  const Result<Resource> resource = FindResource(ctx.env, request.resource_arn);
+  const Result<Resource> resource = FindResource(ctx, request.resource_arn);
   if (!resource.ok()) return done(resource.error());
   if (const Status fits = CheckResourcePolicy(request.policy); !fits.ok())
     return done(fits.error());
@@ -154,7 +155,7 @@ void PutResourcePolicy(Context& ctx, PutResourcePolicyRequest request,
 void GetResourcePolicy(Context& ctx, GetResourcePolicyRequest request,
                        Callback<GetResourcePolicyResponse> done) {
   if (ctx.env.resource_policies == nullptr) return done(NotKept());
-  const Result<Resource> resource = FindResource(ctx.env, request.resource_arn);
+  const Result<Resource> resource = FindResource(ctx, request.resource_arn);
   if (!resource.ok()) return done(resource.error());
   const std::optional<Policy> policy = ctx.env.resource_policies->Find(resource->id);
   if (!policy || policy->text.empty()) return done(NoPolicyFound(request.resource_arn));
@@ -166,7 +167,7 @@ void GetResourcePolicy(Context& ctx, GetResourcePolicyRequest request,
 void DeleteResourcePolicy(Context& ctx, DeleteResourcePolicyRequest request,
                           Callback<DeleteResourcePolicyResponse> done) {
   if (ctx.env.resource_policies == nullptr) return done(NotKept());
-  const Result<Resource> resource = FindResource(ctx.env, request.resource_arn);
+  const Result<Resource> resource = FindResource(ctx, request.resource_arn);
   if (!resource.ok()) return done(resource.error());
   OnWorker<DeleteResourcePolicyResponse>(
       ctx, ctx.env.resource_policies->changes(),

@@ -16,22 +16,22 @@ using transfer::BackupPtr;
 
 // Everything before the table is created. The backup is marked as used, and a place reserved, if
 // this returns a definition.
-Result<table::TableDescriptor> Prepare(Context& ctx, const Request& request) {
+Result<table::TableDescriptor> Prepare(Context& ctx, const Request& request,
+                                       const std::string& target) {
   Environment& env = ctx.env;
   if (env.backups == nullptr) return NoBackups(ctx);
-  ASSIGN_OR_RETURN(const BackupArn arn, ParseBackupArn(env, request.backup_arn));
+  ASSIGN_OR_RETURN(const BackupArn arn, ParseBackupArn(ctx, request.backup_arn));
   const BackupPtr backup = env.backups->Find(arn.id);
   if (backup == nullptr || backup->manifest.table.name != arn.table ||
       arn.region != env.settings.region)
     return BackupNotFound(request.backup_arn);
   const table::TableDescriptor& source = backup->manifest.table;
   ASSIGN_OR_RETURN(table::TableDescriptor descriptor,
-                   DefineRestored(env, request.target_table_name, request, source));
+                   DefineRestored(env, target, request, source));
   descriptor.restore.emplace();
   descriptor.restore->backup_id = backup->manifest.id;
   descriptor.restore->table_name = source.name;
-  if (env.store.Find(request.target_table_name) != nullptr)
-    return RestoreTargetTaken(env, request.target_table_name);
+  if (env.store.Find(target) != nullptr) return RestoreTargetTaken(env, target);
   TRY(env.restores->Reserve());
   const Result<BackupPtr> used = env.backups->Use(arn.id);
   if (used.ok()) return descriptor;
@@ -45,12 +45,13 @@ Result<table::TableDescriptor> Prepare(Context& ctx, const Request& request) {
 
 void RestoreTableFromBackup(Context& ctx, RestoreTableFromBackupRequest request,
                             Callback<RestoreTableFromBackupResponse> done) {
-  Result<table::TableDescriptor> descriptor = Prepare(ctx, request);
+  std::string target = table::StoreName(ctx.account, request.target_table_name);
+  Result<table::TableDescriptor> descriptor = Prepare(ctx, request, target);
   if (!descriptor.ok()) return done(std::move(descriptor).error());
   Environment& env = ctx.env;
   Executor& loop = ctx.loop;
   const std::string id = descriptor->restore->backup_id;
-  auto answer = [&env, &loop, id, name = std::move(request.target_table_name),
+  auto answer = [&env, &loop, id, name = std::move(target),
                  done = std::move(done)](Result<table::TablePtr> table) mutable {
     if (table.ok()) {
       env.restores->Begin(*table);

@@ -149,7 +149,7 @@ Result<table::TableDescriptor> DefineRestored(const Environment& env, const std:
                                               const RestoreOverrides& overrides,
                                               const table::TableDescriptor& source) {
   CreateTableRequest create;
-  create.table_name = name;
+  create.table_name = table::ShownName(name);
   create.key_schema = KeyElementsOf(model::IndexKeySchema::Of(source.key_schema));
   ASSIGN_OR_RETURN(const bool on_demand, SetThroughput(overrides, source, &create));
   TRY(SetLocalIndexes(overrides, source, &create));
@@ -158,7 +158,9 @@ Result<table::TableDescriptor> DefineRestored(const Environment& env, const std:
   create.sse_specification = overrides.sse_specification_override;
   if (overrides.vector_index_override && !overrides.vector_index_override->empty())
     create.vector_indexes = overrides.vector_index_override;
-  return DefineTable(env, create);
+  ASSIGN_OR_RETURN(table::TableDescriptor made, DefineTable(env, create));
+  made.name = name;
+  return made;
 }
 
 Error RestoreTargetTaken(const Environment& env, const std::string& name) {
@@ -170,23 +172,24 @@ Error RestoreTargetTaken(const Environment& env, const std::string& name) {
         source.moment_micros ? "table: " + TableArn(env, source.table_name)
                              : "backup: " + BackupArnOf(env, source.table_name, source.backup_id);
     return Error(ErrorCode::kResourceInUse,
-                 "Table: " + name + " is already being restored from " + from,
+                 "Table: " + std::string(table::ShownName(name)) + " is already being restored from " + from,
                  std::make_shared<ExceptionNamePayload>("TableInUseException"));
   }
-  return Error(ErrorCode::kResourceInUse, "Table already exists: " + name,
+  return Error(ErrorCode::kResourceInUse, "Table already exists: " + std::string(table::ShownName(name)),
                std::make_shared<ExceptionNamePayload>("TableAlreadyExistsException"));
 }
 
 void CreateRestored(Environment& env, Executor& loop, table::TableDescriptor descriptor,
                     UniqueFunction<void(Result<table::TablePtr>)> answer) {
-  const bool shown = descriptor.NeedsTableSettings();
+  const NeededFeatures needed{descriptor.NeedsTableSettings(),
+                              table::IsOfOtherAccount(descriptor.name)};
   auto create = [&env, definition = std::move(descriptor),
                  answer = std::move(answer)](Status known) mutable {
     if (!known.ok()) return answer(std::move(known).error());
     env.store.Create(std::move(definition), std::move(answer),
                      [&env](const table::TableDescriptor& d) { return CheckAccountQuota(env, d); });
   };
-  RequireTableSettings(env, loop, shown, std::move(create));
+  RequireFeatures(env, loop, needed, std::move(create));
 }
 
 Result<TableDescription> RestoredDescription(const Environment& env, const std::string& name,

@@ -26,11 +26,13 @@ struct Prepared {
 };
 
 Error TableNotFound(std::string_view name) {
-  return Error(ErrorCode::kTableNotFound, "Table not found: " + std::string(name));
+  return Error(ErrorCode::kTableNotFound,
+               "Table not found: " + std::string(table::ShownName(name)));
 }
 
-// Returns the name in the ARN of a table.
-Result<std::string> NameInArn(const Environment& env, const Request& request) {
+// Returns the store's name of the caller's own table in an ARN.
+Result<std::string> NameInArn(const Context& ctx, const Request& request) {
+  const Environment& env = ctx.env;
   const std::string& arn = *request.source_table_arn;
   const Result<std::string_view> name = TableNameOf(arn);
   if (!arn.starts_with("arn:") || !name.ok())
@@ -38,12 +40,13 @@ Result<std::string> NameInArn(const Environment& env, const Request& request) {
   // TableNameOf has checked the form: arn:aws:dynamodb:REGION:ACCOUNT:table/NAME.
   const std::string place = arn.substr(0, arn.size() - name->size() - 7);
   const std::string account = place.substr(place.rfind(':') + 1);
-  if (account != env.settings.account) {
+  if (account != CallerAccount(ctx)) {
     return ValidationError(
         "This action is only supported by accounts that match the resource owner's account");
   }
   const std::string rest = place.substr(0, place.size() - account.size() - 1);
-  if (rest.substr(rest.rfind(':') + 1) == env.settings.region) return std::string(*name);
+  if (rest.substr(rest.rfind(':') + 1) == env.settings.region)
+    return table::StoreName(ctx.account, *name);
   if (!request.sse_specification_override) {
     return ValidationError(
         "Invalid Request: sseSpecificationOverride must be provided for cross-region restores");
@@ -51,11 +54,11 @@ Result<std::string> NameInArn(const Environment& env, const Request& request) {
   return TableNotFound(*name);
 }
 
-Result<std::string> SourceName(const Environment& env, const Request& request) {
+Result<std::string> SourceName(const Context& ctx, const Request& request) {
   if (request.source_table_arn && request.source_table_name)
     return ValidationError("Must provide exactly one of: sourceTableArn, sourceTableName");
-  if (request.source_table_name) return *request.source_table_name;
-  if (request.source_table_arn) return NameInArn(env, request);
+  if (request.source_table_name) return table::StoreName(ctx.account, *request.source_table_name);
+  if (request.source_table_arn) return NameInArn(ctx, request);
   return ValidationError(
       "The parameter 'TableName' is required but was not present in the request");
 }
@@ -93,10 +96,10 @@ Result<int64_t> MomentOf(const Environment& env, const Request& request,
 
 // Everything before anything is changed, in the service's order. A place is reserved if this
 // returns a definition.
-Result<Prepared> Prepare(Context& ctx, const Request& request) {
+Result<Prepared> Prepare(Context& ctx, const Request& request, const std::string& target) {
   Environment& env = ctx.env;
   if (env.restores == nullptr) return NoBackups(ctx);
-  ASSIGN_OR_RETURN(const std::string name, SourceName(env, request));
+  ASSIGN_OR_RETURN(const std::string name, SourceName(ctx, request));
   TRY(CheckTimes(request));
   Prepared prepared;
   prepared.source = env.store.Find(name);
@@ -106,18 +109,18 @@ Result<Prepared> Prepare(Context& ctx, const Request& request) {
   const table::TableDescriptor& source = prepared.source->descriptor;
   if (!source.change_log) {
     return Error(ErrorCode::kValidation,
-                 "Point in time recovery is not enabled for table '" + name + "'",
+                 "Point in time recovery is not enabled for table '" +
+                     std::string(table::ShownName(name)) + "'",
                  std::make_shared<ExceptionNamePayload>("PointInTimeRecoveryUnavailableException"));
   }
   ASSIGN_OR_RETURN(const int64_t moment, MomentOf(env, request, *source.change_log));
   ASSIGN_OR_RETURN(prepared.target,
-                   DefineRestored(env, request.target_table_name, request, source));
+                   DefineRestored(env, target, request, source));
   table::RestoreSource& mark = prepared.target.restore.emplace();
   mark.table_name = name;
   mark.table_id = source.table_id;
   mark.moment_micros = moment;
-  if (env.store.Find(request.target_table_name) != nullptr)
-    return RestoreTargetTaken(env, request.target_table_name);
+  if (env.store.Find(target) != nullptr) return RestoreTargetTaken(env, target);
   TRY(env.restores->Reserve());
   return prepared;
 }
@@ -130,7 +133,8 @@ Result<std::unique_ptr<transfer::PastTable>> Pin(const Environment& env,
   if (table->descriptor.table_id != source.table_id) return TableNotFound(source.table_name);
   if (!log || log->since_micros > *source.moment_micros) {
     return Error(ErrorCode::kValidation,
-                 "Point in time recovery is not enabled for table '" + source.table_name + "'",
+                 "Point in time recovery is not enabled for table '" +
+                     std::string(table::ShownName(source.table_name)) + "'",
                  std::make_shared<ExceptionNamePayload>("PointInTimeRecoveryUnavailableException"));
   }
   return transfer::PastTable::Pin(env.store, *table, *source.moment_micros);
@@ -140,13 +144,14 @@ Result<std::unique_ptr<transfer::PastTable>> Pin(const Environment& env,
 
 void RestoreTableToPointInTime(Context& ctx, RestoreTableToPointInTimeRequest request,
                                Callback<RestoreTableToPointInTimeResponse> done) {
-  Result<Prepared> prepared = Prepare(ctx, request);
+  std::string target = table::StoreName(ctx.account, request.target_table_name);
+  Result<Prepared> prepared = Prepare(ctx, request, target);
   if (!prepared.ok()) return done(std::move(prepared).error());
   Environment& env = ctx.env;
   Executor& loop = ctx.loop;
   // Written by the task, read after it.
   auto past = std::make_shared<std::unique_ptr<transfer::PastTable>>();
-  auto answer = [&env, &loop, past, name = std::move(request.target_table_name),
+  auto answer = [&env, &loop, past, name = std::move(target),
                  done = std::move(done)](Result<table::TablePtr> table) mutable {
     if (table.ok()) {
       env.restores->Begin(*table, std::move(*past));

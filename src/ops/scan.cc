@@ -82,7 +82,7 @@ Result<Plan> Prepare(Context& ctx, ScanRequest request) {
   Plan plan;
   TRY(CheckRequest(&request, &plan.page));
   plan.consistent = request.consistent_read.value_or(false);
-  ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(ctx.env, request.table_name));
+  ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(ctx, request.table_name));
   ASSIGN_OR_RETURN(plan.target,
                    FindReadTarget(std::move(table), request.index_name, plan.consistent));
   ASSIGN_OR_RETURN(plan.page.fetch,

@@ -341,10 +341,10 @@ Result<expr::Statement> ParseStatementOf(const std::string& text,
   return expr::ParseStatement(text, *parameters);
 }
 
-Result<SelectPlan> PlanSelect(const Environment& env, const expr::Statement& statement,
+Result<SelectPlan> PlanSelect(const Context& ctx, const expr::Statement& statement,
                               bool consistent) {
   SelectPlan plan;
-  ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(env, statement.table));
+  ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(ctx, statement.table));
   if (statement.index) {
     const table::IndexDescriptor* const index = table->descriptor.FindIndex(*statement.index);
     // As captured in August 2026: without the name that Query and Scan add.

@@ -27,7 +27,7 @@ struct SelectPlan {
 };
 
 // kResourceNotFound, kValidation. `statement` is a SELECT or EXISTS.
-Result<SelectPlan> PlanSelect(const Environment& env, const expr::Statement& statement,
+Result<SelectPlan> PlanSelect(const Context& ctx, const expr::Statement& statement,
                               bool consistent);
 
 inline constexpr std::string_view kNoKeyEquality =

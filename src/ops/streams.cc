@@ -39,17 +39,17 @@ Result<uint32_t> FirstShard(const std::optional<std::string>& exclusive_start) {
 }
 
 // The place of a stream in the order of the list. The stream need not be there any more.
-Result<std::pair<std::string, std::string>> PlaceOf(std::string_view arn) {
+Result<std::pair<std::string, std::string>> PlaceOf(const Context& ctx, std::string_view arn) {
   const size_t part = arn.find(kStreamPart);
-  const Result<std::string_view> name = arn.starts_with("arn:") && part != std::string_view::npos
-                                            ? TableNameOf(arn.substr(0, part))
-                                            : Result<std::string_view>(ValidationError(""));
+  const Result<StoreTableName> name = arn.starts_with("arn:") && part != std::string_view::npos
+                                          ? StoreNameOf(ctx, arn.substr(0, part))
+                                          : Result<StoreTableName>(ValidationError(""));
   const std::string_view label =
       name.ok() ? arn.substr(part + kStreamPart.size()) : std::string_view();
   if (label.empty())
     return ValidationError("Invalid StreamArn: Invalid ResourceArn provided as input " +
                            std::string(arn));
-  return std::pair(std::string(*name), std::string(label));
+  return std::pair(name->str(), std::string(label));
 }
 
 }  // namespace
@@ -71,9 +71,21 @@ std::string StreamArn(const Environment& env, const stream::StreamDescriptor& st
   return TableArn(env, stream.table_name).append(kStreamPart).append(stream.label);
 }
 
-Result<stream::StreamPtr> FindStream(const Environment& env, std::string_view arn) {
-  ASSIGN_OR_RETURN(const auto place, PlaceOf(arn));
-  if (stream::StreamPtr stream = env.store.FindStream(place.first, place.second)) return stream;
+Result<stream::StreamPtr> FindStream(const Context& ctx, std::string_view arn) {
+  ASSIGN_OR_RETURN(const auto place, PlaceOf(ctx, arn));
+  if (stream::StreamPtr stream = ctx.env.store.FindStream(place.first, place.second)) return stream;
+  return Error(ErrorCode::kResourceNotFound,
+               "Requested resource not found: Stream: " + std::string(arn) + " not found");
+}
+
+Result<stream::StreamPtr> FindDefaultStream(const Environment& env, std::string_view arn) {
+  const size_t part = arn.find(kStreamPart);
+  ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(arn.substr(0, part)));
+  stream::StreamPtr stream =
+      part == std::string_view::npos
+          ? nullptr
+          : env.store.FindStream(name, arn.substr(part + kStreamPart.size()));
+  if (stream != nullptr) return stream;
   return Error(ErrorCode::kResourceNotFound,
                "Requested resource not found: Stream: " + std::string(arn) + " not found");
 }
@@ -94,19 +106,22 @@ void ListStreams(Context& ctx, ListStreamsRequest request, Callback<ListStreamsR
   std::optional<std::pair<std::string, std::string>> after;
   if (request.exclusive_start_stream_arn) {
     Result<std::pair<std::string, std::string>> place =
-        PlaceOf(*request.exclusive_start_stream_arn);
+        PlaceOf(ctx, *request.exclusive_start_stream_arn);
     if (!place.ok()) return done(std::move(place).error());
     after = *std::move(place);
   }
+  std::optional<std::string> wanted;
+  if (request.table_name) wanted = table::StoreName(ctx.account, *request.table_name);
   ListStreamsResponse response;
-  for (const stream::StreamPtr& stream : ctx.env.store.ListStreams()) {
-    if (request.table_name && *request.table_name != stream->table_name) continue;
+  for (const stream::StreamPtr& stream : ctx.env.store.ListStreamsOf(ctx.account)) {
+    if (wanted && *wanted != stream->table_name) continue;
     if (after && std::pair(stream->table_name, stream->label) <= *after) continue;
     if (response.streams.size() == static_cast<size_t>(limit)) {
       response.last_evaluated_stream_arn = response.streams.back().stream_arn;
       break;
     }
-    response.streams.push_back({StreamArn(ctx.env, *stream), stream->table_name, stream->label});
+    response.streams.push_back({StreamArn(ctx.env, *stream),
+                                std::string(table::ShownName(stream->table_name)), stream->label});
   }
   done(std::move(response));
 }
@@ -126,7 +141,7 @@ void DescribeStream(Context& ctx, DescribeStreamRequest request,
         "One or more parameter values were invalid: ShardFilter needs both Type and ShardId"));
     return;
   }
-  const Result<stream::StreamPtr> found = FindStream(ctx.env, request.stream_arn);
+  const Result<stream::StreamPtr> found = FindStream(ctx, request.stream_arn);
   const Result<uint32_t> first = FirstShard(request.exclusive_start_shard_id);
   if (!found.ok() || !first.ok()) {
     done(found.ok() ? first.error() : found.error());
@@ -139,7 +154,7 @@ void DescribeStream(Context& ctx, DescribeStreamRequest request,
   response.stream_status = StatusOf(stream, ctx.env);
   response.stream_view_type = ToApi(stream.view_type);
   response.creation_request_date_time = static_cast<double>(stream.created_micros / 1000) / 1000.0;
-  response.table_name = stream.table_name;
+  response.table_name = table::ShownName(stream.table_name);
   response.key_schema.push_back({stream.key_schema.partition.name, KeyType::kHash});
   if (stream.key_schema.sort)
     response.key_schema.push_back({stream.key_schema.sort->name, KeyType::kRange});

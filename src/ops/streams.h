@@ -28,7 +28,10 @@ Status CheckStreamSpecification(const StreamSpecification& specification);
 
 std::string StreamArn(const Environment& env, const stream::StreamDescriptor& stream);
 // The stream of that ARN, in whatever account and Region. kResourceNotFound.
-Result<stream::StreamPtr> FindStream(const Environment& env, std::string_view arn);
+Result<stream::StreamPtr> FindStream(const Context& ctx, std::string_view arn);
+// The stream of the default account that an ARN names, whatever account is in it.
+// kResourceNotFound, kValidation.
+Result<stream::StreamPtr> FindDefaultStream(const Environment& env, std::string_view arn);
 
 // The client's text of an iterator: arn "|1|" payload. The payload is the room stream's.
 std::string ShardIteratorText(const Environment& env, const stream::StreamDescriptor& stream,

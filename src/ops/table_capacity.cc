@@ -265,7 +265,7 @@ void SwitchToProvisioned(const Settings& settings, TableDescriptor* d) {
 Status CheckAccountQuota(const Environment& env, const TableDescriptor& next) {
   Rates before;
   Rates others;
-  for (const table::TablePtr& table : env.store.List()) {
+  for (const table::TablePtr& table : env.store.ListOf(table::AccountIn(next.name))) {
     const TableDescriptor& d = table->descriptor;
     if (d.deleting_micros != 0) continue;
     const Rates sum = SumOf(d);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "ops/checks.h"
 #include "ops/resource_policies.h"
 #include "ops/table_definition.h"
 #include "table/settings_feature.h"
@@ -24,27 +25,30 @@ Error Invalid(std::string_view text) {
 // The key that the service makes for DynamoDB in each account and Region.
 constexpr std::string_view kDefaultKeyAlias = "alias/aws/dynamodb";
 
-std::string KeyService(const Environment& env) {
-  return fmt::format("arn:aws:kms:{}:{}:", env.settings.region, env.settings.account);
+std::string KeyService(const Environment& env, std::string_view account) {
+  return fmt::format("arn:aws:kms:{}:{}:", env.settings.region, account);
 }
 
 // The ARN of the default key: the same in every answer of an account and Region.
-std::string DefaultKeyArn(const Environment& env) {
-  const std::string place = env.settings.region + "/" + env.settings.account;
+std::string DefaultKeyArn(const Environment& env, std::string_view account) {
+  const std::string place = env.settings.region + "/" + std::string(account);
   const auto hash = [&place](uint64_t value) {  // FNV-1a
     for (const char c : place) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
     return value;
   };
   const uint64_t a = hash(0xcbf29ce484222325);
   const uint64_t b = hash(a);
-  return KeyService(env) + fmt::format("key/{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32,
+  return KeyService(env, account) + fmt::format("key/{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32,
                                        (a >> 16) & 0xffff, a & 0xfff, 0x8000 | ((b >> 48) & 0x3fff),
                                        b & 0xffffffffffff);
 }
 
+// Whether a key is the default key of the account that it names.
 bool IsDefaultKey(const Environment& env, std::string_view key) {
-  return key == kDefaultKeyAlias || key == KeyService(env).append(kDefaultKeyAlias) ||
-         key == DefaultKeyArn(env);
+  if (key == kDefaultKeyAlias) return true;
+  const std::string_view account = AccountInArn(key);
+  return key == KeyService(env, account).append(kDefaultKeyAlias) ||
+         key == DefaultKeyArn(env, account);
 }
 
 Status CheckEncryption(const Environment& env, const SseSpecification& sse) {
@@ -226,7 +230,8 @@ void DescribeTableSettings(const Environment& env, const table::TableDescriptor&
                            TableDescription* description) {
   if (!descriptor.shown) return;
   if (descriptor.shown->encryption)
-    description->sse_description = {SseStatus::kEnabled, SseType::kKms, DefaultKeyArn(env)};
+    description->sse_description = {SseStatus::kEnabled, SseType::kKms,
+                                    DefaultKeyArn(env, ShownAccount(env, descriptor.name))};
   if (const auto protection = descriptor.shown->disassociation_protection)
     description->disassociation_protection_enabled = *protection != 0;
   // The service shows GlobalTableSettingsReplicationMode of tables with replicas alone.
@@ -262,12 +267,13 @@ bool HasShownSettings(const UpdateTableRequest& request) {
          request.disassociation_protection_enabled;
 }
 
-void RequireTableSettings(Environment& env, Executor& loop, bool needed,
-                          UniqueFunction<void(Status)> next) {
-  if (!needed) return next(OkStatus());
+void RequireFeatures(Environment& env, Executor& loop, NeededFeatures needed,
+                     UniqueFunction<void(Status)> next) {
+  if (!needed.table_settings && !needed.accounts) return next(OkStatus());
   auto shared = std::make_shared<UniqueFunction<void(Status)>>(std::move(next));
-  UniqueFunction<void()> task = [&env, &loop, shared]() mutable {
-    Status known = table::RequireTableSettings(env.store);
+  UniqueFunction<void()> task = [&env, &loop, needed, shared]() mutable {
+    Status known = needed.accounts ? table::RequireAccounts(env.store) : OkStatus();
+    if (known.ok() && needed.table_settings) known = table::RequireTableSettings(env.store);
     RunOn(loop, [shared = std::move(shared), known = std::move(known)]() mutable {
       (*shared)(std::move(known));
     });

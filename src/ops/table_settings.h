@@ -40,9 +40,14 @@ void WarnOfSettings(const table::TableDescriptor& descriptor);
 bool HasShownSettings(const CreateTableRequest& request);
 bool HasShownSettings(const UpdateTableRequest& request);
 
-// Calls `next` on the loop's thread: at once if the store need not know table settings, else when
-// every process of the store does. kUnavailable: one does not, or the disk or pool failed.
-void RequireTableSettings(Environment& env, Executor& loop, bool needed,
-                          UniqueFunction<void(Status)> next);
+// The features (kv/features.h) that a change of the catalog needs.
+struct NeededFeatures {
+  bool table_settings = false;
+  bool accounts = false;
+};
+// Calls `next` on the loop's thread: at once if the store needs no feature, else when every process
+// of the store knows them. kUnavailable: one does not, or the disk or pool failed.
+void RequireFeatures(Environment& env, Executor& loop, NeededFeatures needed,
+                     UniqueFunction<void(Status)> next);
 
 }  // namespace stator::ops

@@ -126,19 +126,21 @@ TableStatus StatusAt(const table::TableDescriptor& descriptor, const Environment
   return TableStatus::kActive;
 }
 
-Result<table::TablePtr> FindTableOfAnyStatus(const Environment& env, std::string_view name_or_arn,
+Result<table::TablePtr> FindTableOfAnyStatus(const Context& ctx, std::string_view name_or_arn,
                                              ErrorCode missing) {
-  ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(name_or_arn));
-  table::TablePtr table = env.store.Find(name);
+  ASSIGN_OR_RETURN(const StoreTableName found, StoreNameOf(ctx, name_or_arn));
+  table::TablePtr table = ctx.env.store.Find(found.view());
   if (table != nullptr) return table;
+  const std::string_view name = table::ShownName(found.view());
   if (missing == ErrorCode::kTableNotFound)
     return Error(missing, "Table not found: " + std::string(name));
   return Error(missing, "Requested resource not found: Table: " + std::string(name) + " not found");
 }
 
-std::string TableArn(const Environment& env, std::string_view table_name) {
-  return "arn:aws:dynamodb:" + env.settings.region + ":" + env.settings.account + ":table/" +
-         std::string(table_name);
+std::string TableArn(const Environment& env, std::string_view store_name) {
+  std::string arn = "arn:aws:dynamodb:" + env.settings.region + ":";
+  arn.append(ShownAccount(env, store_name)).append(":table/");
+  return arn.append(table::ShownName(store_name));
 }
 
 TableDescription Describe(const Environment& env, const table::Table& table, TableStatus status) {
@@ -147,7 +149,7 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
   for (const model::KeyAttribute& attribute : d.attribute_definitions) {
     out.attribute_definitions.push_back({attribute.name, ToScalar(attribute.type)});
   }
-  out.table_name = d.name;
+  out.table_name = table::ShownName(d.name);
   out.key_schema.push_back({d.key_schema.partition.name, KeyType::kHash});
   if (d.key_schema.sort) out.key_schema.push_back({d.key_schema.sort->name, KeyType::kRange});
   out.table_status = status;

@@ -25,7 +25,7 @@ inline bool TakesItems(TableStatus status) {
 
 // The table of an operation on its definition, in any status; else an error of code `missing`.
 // kValidation for a bad ARN.
-Result<table::TablePtr> FindTableOfAnyStatus(const Environment& env, std::string_view name_or_arn,
+Result<table::TablePtr> FindTableOfAnyStatus(const Context& ctx, std::string_view name_or_arn,
                                              ErrorCode missing);
 
 // A key and a projection as the API has them.
@@ -39,7 +39,8 @@ std::optional<OnDemandThroughput> MaximaOf(const Throughput& units) {
   return OnDemandThroughput{units.max_read_request_units, units.max_write_request_units};
 }
 
-std::string TableArn(const Environment& env, std::string_view table_name);
+// Returns the ARN of a table by its name in the store, with the account of the table.
+std::string TableArn(const Environment& env, std::string_view store_name);
 
 // The description with the given status; counts come from the store.
 TableDescription Describe(const Environment& env, const table::Table& table, TableStatus status);

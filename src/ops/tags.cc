@@ -15,12 +15,13 @@ Error InvalidArn(const std::string& arn) {
   return ValidationError("Invalid TableArn: Invalid ResourceArn provided as input " + arn);
 }
 
-// The table an ARN names, if the ARN is one of a table of this account and region.
-Result<std::string> TableOfArn(const Environment& env, const std::string& arn, bool* ours) {
+// The store's name of the table that an ARN names, if the ARN is one of a table of this Region and
+// of the caller's account, or of another whose table the caller may tag.
+Result<std::string> TableOfArn(const Context& ctx, const std::string& arn, bool* ours) {
   if (!arn.starts_with("arn:")) return InvalidArn(arn);
-  ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(arn));
-  *ours = arn == TableArn(env, name);
-  return std::string(name);
+  ASSIGN_OR_RETURN(const StoreTableName name, StoreNameOf(ctx, arn));
+  *ours = arn == TableArn(ctx.env, name.view());
+  return name.str();
 }
 
 Error ArnNotFound(const std::string& arn) {
@@ -31,7 +32,7 @@ Error ArnNotFound(const std::string& arn) {
 void AlterTags(Context& ctx, const std::string& arn, table::Store::ChangeDescriptor change,
                UniqueFunction<void(Status)> done) {
   bool ours = false;
-  Result<std::string> name = TableOfArn(ctx.env, arn, &ours);
+  Result<std::string> name = TableOfArn(ctx, arn, &ours);
   if (!name.ok()) {
     done(std::move(name).error());
     return;
@@ -99,7 +100,7 @@ void UntagResource(Context& ctx, UntagResourceRequest request,
 void ListTagsOfResource(Context& ctx, ListTagsOfResourceRequest request,
                         Callback<ListTagsOfResourceResponse> done) {
   bool ours = false;
-  const Result<std::string> name = TableOfArn(ctx.env, request.resource_arn, &ours);
+  const Result<std::string> name = TableOfArn(ctx, request.resource_arn, &ours);
   if (!name.ok()) {
     done(name.error());
     return;
@@ -110,7 +111,7 @@ void ListTagsOfResource(Context& ctx, ListTagsOfResourceRequest request,
     // anyway.
     done(Error(
         ErrorCode::kAccessDenied,
-        "User: arn:aws:iam::" + ctx.env.settings.account +
+        "User: arn:aws:iam::" + std::string(CallerAccount(ctx)) +
             ":root is not authorized to perform: dynamodb:ListTagsOfResource on resource: " +
             request.resource_arn +
             " because no identity-based policy allows the dynamodb:ListTagsOfResource action"));

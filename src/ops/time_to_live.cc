@@ -28,7 +28,7 @@ Status CheckStatus(const table::TableDescriptor& descriptor, const Environment& 
   return Error(ErrorCode::kResourceInUse,
                "Attempt to change a resource which is still in use: Table is being " +
                    std::string(status == TableStatus::kCreating ? "created: " : "deleted: ") +
-                   descriptor.name);
+                   std::string(table::ShownName(descriptor.name)));
 }
 
 Status Change(const TimeToLiveSpecification& wanted, const Environment& env,
@@ -63,7 +63,7 @@ Status Change(const TimeToLiveSpecification& wanted, const Environment& env,
 
 void UpdateTimeToLive(Context& ctx, UpdateTimeToLiveRequest request,
                       Callback<UpdateTimeToLiveResponse> done) {
-  const Result<std::string_view> name = TableNameOf(request.table_name);
+  const Result<StoreTableName> name = StoreNameOf(ctx, request.table_name);
   if (!name.ok()) {
     done(name.error());
     return;
@@ -73,7 +73,7 @@ void UpdateTimeToLive(Context& ctx, UpdateTimeToLiveRequest request,
   auto wanted =
       std::make_shared<TimeToLiveSpecification>(std::move(request.time_to_live_specification));
   env.store.Alter(
-      std::string(*name),
+      name->str(),
       [&env, wanted](table::TableDescriptor* descriptor) {
         return Change(*wanted, env, descriptor);
       },
@@ -91,7 +91,7 @@ void UpdateTimeToLive(Context& ctx, UpdateTimeToLiveRequest request,
 void DescribeTimeToLive(Context& ctx, DescribeTimeToLiveRequest request,
                         Callback<DescribeTimeToLiveResponse> done) {
   const Result<table::TablePtr> table =
-      FindTableOfAnyStatus(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
+      FindTableOfAnyStatus(ctx, request.table_name, ErrorCode::kResourceNotFound);
   if (!table.ok()) {
     done(table.error());
     return;

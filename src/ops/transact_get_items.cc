@@ -26,7 +26,7 @@ Result<ReadTransaction> Prepare(Context& ctx, TransactGetItemsRequest request) {
     transaction.reads[i].table_name = std::move(get.table_name);
   }
   for (ReadTransaction::Read& read : transaction.reads) {
-    ASSIGN_OR_RETURN(read.table, FindActiveTable(ctx.env, read.table_name));
+    ASSIGN_OR_RETURN(read.table, FindActiveTable(ctx, read.table_name));
   }
   std::vector<CancellationReason> reasons(transaction.reads.size());
   bool canceled = false;

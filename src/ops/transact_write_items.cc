@@ -132,10 +132,10 @@ Status CheckShape(const TransactionAction& action) {
   return OkStatus();
 }
 
-Status CheckAgainstTables(const Environment& env, std::vector<TransactionAction>* actions) {
+Status CheckAgainstTables(const Context& ctx, std::vector<TransactionAction>* actions) {
   std::map<uint32_t, table::TablePtr> versions;
   for (TransactionAction& action : *actions) {
-    ASSIGN_OR_RETURN(table::TablePtr found, FindActiveTable(env, action.table_name));
+    ASSIGN_OR_RETURN(table::TablePtr found, FindActiveTable(ctx, action.table_name));
     const uint32_t id = found->descriptor.tablet_id;
     action.table = versions.emplace(id, std::move(found)).first->second;
   }
@@ -192,7 +192,7 @@ Result<WriteTransaction> Prepare(Context& ctx, TransactWriteItemsRequest& reques
     transaction.actions.push_back(std::move(action));
   }
   TRY(CheckTransactionBytes(put_bytes));
-  TRY(CheckAgainstTables(ctx.env, &transaction.actions));
+  TRY(CheckAgainstTables(ctx, &transaction.actions));
   transaction.counts_index_units = WantsCapacity(request.return_consumed_capacity);
   return transaction;
 }

@@ -51,7 +51,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, UpdateItemRequest request) 
   ASSIGN_OR_RETURN(state->condition, ConditionOf(request.condition_expression, request.expected,
                                                  request.conditional_operator, &substitutions));
   TRY(substitutions.CheckAllUsed());
-  ASSIGN_OR_RETURN(state->table, FindActiveTable(ctx.env, request.table_name));
+  ASSIGN_OR_RETURN(state->table, FindActiveTable(ctx, request.table_name));
   const model::KeySchema& schema = state->table->key_schema();
   TRY(CheckKey(schema, request.key.view()));
   for (const std::string& attribute : expr::TargetAttributes(state->update)) {

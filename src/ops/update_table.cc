@@ -171,23 +171,21 @@ Status Change(const UpdateTableRequest& request, const Environment& env, int64_t
 }  // namespace
 
 void UpdateTable(Context& ctx, UpdateTableRequest request, Callback<UpdateTableResponse> done) {
+  Result<StoreTableName> name = StoreNameOf(ctx, request.table_name);
+  if (!name.ok()) return done(std::move(name).error());
+  request.table_name = name->str();
   UpdateTableAt(ctx.env, ctx.loop, std::move(request), ctx.env.clock.NowMicros(), std::move(done));
 }
 
 void UpdateTableAt(Environment& env, Executor& loop, UpdateTableRequest request, int64_t at_micros,
                    Callback<UpdateTableResponse> done) {
-  const Result<std::string_view> name = TableNameOf(request.table_name);
-  if (!name.ok()) {
-    done(name.error());
-    return;
-  }
   if (Status checked = CheckRequest(env, request); !checked.ok()) {
     done(std::move(checked).error());
     return;
   }
   const bool shown = HasShownSettings(request);
   const bool warn = shown || request.table_class;
-  auto alter = [&env, &loop, at_micros, warn, name = std::string(*name),
+  auto alter = [&env, &loop, at_micros, warn, name = request.table_name,
                 request = std::move(request), done = std::move(done)](Status known) mutable {
     if (!known.ok()) return done(std::move(known).error());
     env.store.Alter(
@@ -206,7 +204,7 @@ void UpdateTableAt(Environment& env, Executor& loop, UpdateTableRequest request,
           });
         });
   };
-  RequireTableSettings(env, loop, shown, std::move(alter));
+  RequireFeatures(env, loop, {shown, false}, std::move(alter));
 }
 
 }  // namespace stator::ops

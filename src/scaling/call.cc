@@ -238,7 +238,7 @@ Result<std::vector<Found>> TargetsIn(const Call& call) {
         "ResourceId or ResourceIds must be specified when ScalableDimension is specified");
   }
   std::vector<Found> found;
-  for (const table::TablePtr& table : call.env.store.List()) {
+  for (const table::TablePtr& table : call.env.store.ListOf("")) {
     const TableDescriptor& d = table->descriptor;
     AppendTargets(d, "", d.auto_scaling, &found);
     for (const IndexDescriptor& index : d.indexes) {

@@ -267,7 +267,7 @@ Result<std::string> DescribeScalingActivities(const Call& call) {
   ASSIGN_OR_RETURN(const std::optional<std::string> dimension,
                    call.request.Text("ScalableDimension"));
   std::vector<ops::ScalingActivity> all;
-  for (const table::TablePtr& table : call.env.store.List()) {
+  for (const table::TablePtr& table : call.env.store.ListOf("")) {
     for (ops::ScalingActivity& each : call.env.auto_scaler.ActivitiesOf(table->descriptor.name)) {
       const Subject subject{each.table, each.index, each.access};
       if (id && *id != subject.resource_id()) continue;

@@ -69,6 +69,11 @@ Result<std::string> Service::Perform(std::string_view operation,
     }
     record->enforced = gate_->enforces();
     check.emplace(*gate_, std::move(verified), environment_, operation, http, peer);
+    if (!check->other_account().empty()) {
+      return Error(ErrorCode::kAccessDenied,
+                   "Application Auto Scaling is for tables of the default account in this version "
+                   "of Stator.");
+    }
     check->TellOf(&record->judgements);
   } else {
     TRY(api::CheckShape(http, require_auth_));

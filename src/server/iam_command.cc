@@ -156,27 +156,6 @@ std::shared_ptr<const access::Caller> RootOf(const std::string& account) {
   return root;
 }
 
-int ExecuteCall(const IamCommand& command) {
-  const Result<std::string> form = FormOfWords(command.words);
-  if (!form.ok()) return Complain(form.error(), kUsage);
-  Result<std::unique_ptr<LocalStore>> local = LocalStore::Open(command);
-  if (!local.ok()) return Complain(local.error(), 1);
-  iam::Service& service = (*local)->service();
-  Result<iam::Prepared> call = service.PrepareLocal(*form, RootOf(command.store.account));
-  if (!call.ok()) return Complain(call.error(), kUsage);
-  const std::string action = call->action;
-  const access::HttpRequestView none{"POST", "/", {}, *form};
-  const iam::Reply reply = service.Run(*std::move(call), none, nullptr);
-  if (!reply.error.empty()) {
-    return Complain(
-        ValidationError(fmt::format("An error occurred ({}) when calling the {} operation: {}",
-                                    reply.error, action, reply.message)),
-        kRefused);
-  }
-  if (const std::string json = JsonOfReply(reply.body); !json.empty()) fmt::print("{}\n", json);
-  return 0;
-}
-
 struct Endpoint {
   std::string host;
   uint16_t port = 0;
@@ -219,24 +198,25 @@ Result<access::SigningKey> KeyOfCaller(const IamCommand& command) {
   return access::SigningKey{root.pair.id, root.pair.secret, ""};
 }
 
-Result<std::string> AskServer(const IamCommand& command, const guard::Question& question) {
+// Sends the server a signed request. Returns the body of its reply.
+Result<std::string> AskServer(const IamCommand& command, std::string_view target,
+                              std::string_view service, std::string_view content_type,
+                              const std::string& body) {
   ASSIGN_OR_RETURN(const Endpoint endpoint, EndpointOf(command.endpoint_url));
   ASSIGN_OR_RETURN(const access::SigningKey key, KeyOfCaller(command));
-  const std::string body = WriteQuestion(question);
-  constexpr std::string_view kTarget = "/_stator/access/why";
   const std::string host =
       endpoint.host.find(':') == std::string::npos ? endpoint.host : "[" + endpoint.host + "]";
   std::vector<access::OwnedHeader> headers = {{"Host", fmt::format("{}:{}", host, endpoint.port)},
-                                              {"Content-Type", "application/json"},
+                                              {"Content-Type", std::string(content_type)},
                                               {"X-Stator-Management", "true"},
                                               {"Content-Length", std::to_string(body.size())},
                                               {"Connection", "close"}};
   access::SigningOptions options;
   options.region = command.store.region;
-  options.service = "stator";
+  options.service = service;
   options.now_micros = SystemClock().NowMicros();
-  access::SignRequest(key, options, "POST", kTarget, body, &headers);
-  std::string request = fmt::format("POST {} HTTP/1.1\r\n", kTarget);
+  access::SignRequest(key, options, "POST", target, body, &headers);
+  std::string request = fmt::format("POST {} HTTP/1.1\r\n", target);
   for (const access::OwnedHeader& header : headers)
     request += fmt::format("{}: {}\r\n", header.name, header.value);
   request += "\r\n" + body;
@@ -247,11 +227,40 @@ Result<std::string> AskServer(const IamCommand& command, const guard::Question& 
                fmt::format("the server answered {}: {}", reply.status, reply.body));
 }
 
+int ExecuteCall(const IamCommand& command) {
+  const Result<std::string> form = FormOfWords(command.words);
+  if (!form.ok()) return Complain(form.error(), kUsage);
+  if (command.words.front() == "account" && !command.endpoint_url.empty()) {
+    const Result<std::string> reply =
+        AskServer(command, "/", "iam", "application/x-www-form-urlencoded", *form);
+    if (!reply.ok()) return Complain(reply.error(), kRefused);
+    if (const std::string json = JsonOfReply(*reply); !json.empty()) fmt::print("{}\n", json);
+    return 0;
+  }
+  Result<std::unique_ptr<LocalStore>> local = LocalStore::Open(command);
+  if (!local.ok()) return Complain(local.error(), 1);
+  iam::Service& service = (*local)->service();
+  Result<iam::Prepared> call = service.PrepareLocal(*form, RootOf(command.store.account));
+  if (!call.ok()) return Complain(call.error(), kUsage);
+  const std::string action = call->action;
+  const access::HttpRequestView none{"POST", "/", {}, *form};
+  const iam::Reply reply = service.Run(*std::move(call), none, nullptr);
+  if (!reply.error.empty()) {
+    return Complain(
+        ValidationError(fmt::format("An error occurred ({}) when calling the {} operation: {}",
+                                    reply.error, action, reply.message)),
+        kRefused);
+  }
+  if (const std::string json = JsonOfReply(reply.body); !json.empty()) fmt::print("{}\n", json);
+  return 0;
+}
+
 int ExecuteWhy(const IamCommand& command) {
   const Result<guard::Question> question = QuestionOfWords(command.words);
   if (!question.ok()) return Complain(question.error(), kUsage);
   if (!command.endpoint_url.empty()) {
-    const Result<std::string> answer = AskServer(command, *question);
+    const Result<std::string> answer = AskServer(
+        command, "/_stator/access/why", "stator", "application/json", WriteQuestion(*question));
     if (!answer.ok()) return Complain(answer.error(), kRefused);
     fmt::print("{}\n", PrintableLines(*answer));
     return answer->find("\"allowed\":true") == std::string::npos ? 1 : 0;

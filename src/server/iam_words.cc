@@ -20,7 +20,8 @@ constexpr std::array<std::string_view, 10> kLists = {
     "ContextEntries", "PolicyArns", "TransitiveTagKeys", "ClientIDList", "ThumbprintList"};
 constexpr std::array<std::string_view, 2> kFlags = {"SetAsDefault", "OnlyAttached"};
 // Elements of replies that are lists although they may be empty.
-constexpr std::array<std::string_view, 19> kReplyLists = {"Users",
+constexpr std::array<std::string_view, 20> kReplyLists = {"Users",
+                                                          "Accounts",
                                                           "Groups",
                                                           "Roles",
                                                           "Policies",
@@ -114,9 +115,9 @@ struct Option {
   std::vector<std::string> values;
 };
 
-Result<std::vector<Option>> OptionsOf(const std::vector<std::string>& words) {
+Result<std::vector<Option>> OptionsOf(const std::vector<std::string>& words, size_t first = 1) {
   std::vector<Option> options;
-  for (size_t i = 1; i < words.size(); ++i) {
+  for (size_t i = first; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word.starts_with("--")) {
       const size_t equals = word.find('=');
@@ -245,8 +246,15 @@ class XmlReader {
 Result<std::string> FormOfWords(const std::vector<std::string>& words) {
   if (words.empty()) return ValidationError("no call is named");
   std::string form = "Version=2010-05-08";
-  Append("Action", Pascal(words.front()), &form);
-  ASSIGN_OR_RETURN(const std::vector<Option> options, OptionsOf(words));
+  // `account create` names two words, `create-user` one.
+  const bool of_account = words.front() == "account";
+  if (of_account && words.size() < 2)
+    return ValidationError("account is followed by create, list or delete");
+  Append("Action",
+         of_account ? Pascal(words[1]) + (words[1] == "list" ? "Accounts" : "Account")
+                    : Pascal(words.front()),
+         &form);
+  ASSIGN_OR_RETURN(const std::vector<Option> options, OptionsOf(words, of_account ? 2 : 1));
   for (const Option& option : options) {
     const std::string name = Pascal(option.name);
     if (IsIn(kFlags, name)) {

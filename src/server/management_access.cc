@@ -71,6 +71,11 @@ constexpr std::string_view kManagement = "/_stator";
 constexpr std::string_view kFaults = "/faults/";
 constexpr std::string_view kPast = "/past/";
 
+// What names a table here names one of the default account.
+constexpr const char* kOfDefaultAccount =
+    "Management calls, metrics and the console are the default account's: a key of another account "
+    "may not make them.";
+
 struct Named {
   std::string_view action;     // empty: none
   std::string_view table;      // empty: the call is about no table
@@ -146,7 +151,9 @@ std::optional<http::Reply> RefuseManagement(guard::Gate& gate, const ops::Enviro
   guard::Check check(gate, *std::move(verified), environment,
                      named.action.empty() ? path : named.action, http, &peer);
   if (audited != nullptr) check.TellOf(&audited->record().judgements);
-  const Status allowed = Require(check, named, request.body);
+  const Status allowed = check.other_account().empty()
+                             ? Require(check, named, request.body)
+                             : Status(Error(ErrorCode::kAccessDenied, kOfDefaultAccount));
   if (audited != nullptr) {
     audit::Record& record = audited->record();
     if (check.caller() != nullptr) record.caller = check.verified().credential->caller;

@@ -515,7 +515,7 @@ void AddIamOptions(CLI::App* app, IamCommand* command, std::string* call) {
       ->envname("STATOR_REGION")
       ->capture_default_str();
   app->add_option("--endpoint-url", command->endpoint_url,
-                  "of why: the server to ask, with the key of AWS_ACCESS_KEY_ID or of the file")
+                  "of why and account: the server to ask, with the key of AWS_ACCESS_KEY_ID or of the file")
       ->envname("AWS_ENDPOINT_URL");
   app->add_option("--root-key-file", s->access.root_key_file, "the root user's access key")
       ->envname("STATOR_ROOT_KEY_FILE")
@@ -530,8 +530,8 @@ std::optional<std::string> SettleIam(const CLI::App& iam, const std::string& cal
   for (const std::string& word : iam.remaining()) command->words.push_back(word);
   const auto given = [&iam](const char* option) { return iam.count(option) > 0; };
   const bool asked = given("--endpoint-url") && std::getenv("AWS_ENDPOINT_URL") == nullptr;
-  if (call != "why" && asked)
-    return "--endpoint-url is for why: use `aws iam` for calls of a server";
+  if (call != "why" && call != "account" && asked)
+    return "--endpoint-url is for why and account: use `aws iam` for calls of a server";
   // A store that is named is meant, rather than the server of the environment.
   if (!asked && (given("--data-dir") || given("--pool"))) command->endpoint_url.clear();
   if (std::optional<std::string> wrong = CheckEncryption(command->store.encryption)) return wrong;

@@ -8,4 +8,8 @@ Status RequireTableSettings(Store& store) {
   return kv::RequireFeature(store.engine(), kTableSettings);
 }
 
+Status RequireAccounts(Store& store) {
+  return kv::RequireFeature(store.engine(), kAccountsFeature);
+}
+
 }  // namespace stator::table

@@ -1,4 +1,5 @@
-// Guards a store against versions that would forget members of its tables' descriptors.
+// Guards a store against versions that would forget members of its tables' descriptors, or would
+// show the tables of other accounts as the default's.
 #pragma once
 
 #include "base/result.h"
@@ -10,5 +11,7 @@ namespace stator::table {
 // a descriptor gets ShownSettings or a ScalableTarget. kUnavailable: a process does not know it, or
 // the disk or pool failed. Blocks; costs nothing once the store has it.
 Status RequireTableSettings(Store& store);
+// The same of the feature kAccountsFeature, before a table of another account than the default.
+Status RequireAccounts(Store& store);
 
 }  // namespace stator::table

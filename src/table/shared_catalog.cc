@@ -46,7 +46,7 @@ constexpr size_t kNameBytes = 8;
 
 Error NotFound(const std::string& table) {
   return Error(ErrorCode::kResourceNotFound,
-               "Requested resource not found: Table: " + table + " not found");
+               "Requested resource not found: Table: " + std::string(ShownName(table)) + " not found");
 }
 
 bool IsWhole(const kv::DeleteRange& range) { return range.begin.empty() && range.end.empty(); }
@@ -96,7 +96,7 @@ void Store::Install(CatalogSnapshot catalog) {
   catalog_version_ = catalog.version;
 
   std::map<uint32_t, uint64_t> stream_stamps;
-  std::map<std::pair<std::string, std::string>, stream::StreamPtr> streams;
+  StreamsByName streams;
   for (auto& [stamp, descriptor] : catalog.streams) {
     const std::pair name(descriptor.table_name, descriptor.label);
     stream_stamps[descriptor.tablet_id] = stamp;
@@ -111,7 +111,7 @@ void Store::Install(CatalogSnapshot catalog) {
   stream_stamps_ = std::move(stream_stamps);
 
   std::map<std::string, uint64_t, std::less<>> table_stamps;
-  std::map<std::string, TablePtr, std::less<>> tables;
+  TablesByName tables;
   for (auto& [stamp, descriptor] : catalog.tables) {
     const std::string name = descriptor.name;
     table_stamps[name] = stamp;
@@ -413,7 +413,7 @@ Status Store::SettleShards(stream::StreamDescriptor* stream, uint64_t fence) {
 Result<Store::CatalogEdit> Store::EditOfCreate(TableDescriptor* descriptor,
                                                CheckDescriptor& check) {
   if (Find(descriptor->name) != nullptr)
-    return Error(ErrorCode::kResourceInUse, "Table already exists: " + descriptor->name);
+    return Error(ErrorCode::kResourceInUse, "Table already exists: " + std::string(ShownName(descriptor->name)));
   if (check) {
     TRY(check(*descriptor));
   }

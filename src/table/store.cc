@@ -145,6 +145,18 @@ std::vector<TablePtr> Store::List() const {
   return tables;
 }
 
+std::vector<TablePtr> Store::ListOf(std::string_view account, std::string_view after,
+                                    size_t most) const {
+  const std::string start = StoreName(account, after);
+  std::shared_lock lock(catalog_mutex_);
+  std::vector<TablePtr> tables;
+  for (auto it = after.empty() && !account.empty() ? catalog_.lower_bound(start)
+                                                   : catalog_.upper_bound(start);
+       it != catalog_.end() && AccountIn(it->first) == account && tables.size() < most; ++it)
+    tables.push_back(it->second);
+  return tables;
+}
+
 void Store::Observe(CatalogObserver* observer) {
   std::unique_lock lock(catalog_mutex_);
   observer_ = observer;
@@ -188,7 +200,7 @@ void Store::Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor
                       check = std::move(check)]() mutable {
     if (Find(descriptor.name) != nullptr) {
       EndCatalogChange();
-      done(Error(ErrorCode::kResourceInUse, "Table already exists: " + descriptor.name));
+      done(Error(ErrorCode::kResourceInUse, "Table already exists: " + std::string(ShownName(descriptor.name))));
       return;
     }
     if (Status checked = check ? check(descriptor) : OkStatus(); !checked.ok()) {
@@ -253,7 +265,7 @@ void Store::StartAlteration(std::string name, std::shared_ptr<Alteration> altera
     Status changed;
     if (a.current == nullptr) {
       changed = Error(ErrorCode::kResourceNotFound,
-                      "Requested resource not found: Table: " + name + " not found");
+                      "Requested resource not found: Table: " + std::string(ShownName(name)) + " not found");
     } else {
       a.next = std::make_shared<Table>(*a.current);
       changed = a.change(&a.next->descriptor);
@@ -342,7 +354,7 @@ void Store::WhileQuiet(std::string name, QuietTask task, UniqueFunction<void(Sta
         if (table == nullptr) {
           EndCatalogChange();
           done(Error(ErrorCode::kResourceNotFound,
-                     "Requested resource not found: Table: " + name + " not found"));
+                     "Requested resource not found: Table: " + std::string(ShownName(name)) + " not found"));
           return;
         }
         table->gate->Hold([this, table, task = std::move(task), done = std::move(done)]() mutable {
@@ -380,7 +392,7 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
     if (table == nullptr) {
       EndCatalogChange();
       done(Error(ErrorCode::kResourceNotFound,
-                 "Requested resource not found: Table: " + name + " not found"));
+                 "Requested resource not found: Table: " + std::string(ShownName(name)) + " not found"));
       return;
     }
     if (Status checked = check(table->descriptor); !checked.ok()) {

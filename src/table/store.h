@@ -39,6 +39,7 @@
 #include "table/meters.h"
 #include "table/past.h"
 #include "table/space_reclaimer.h"
+#include "table/table_name.h"
 #include "table/token_ledger.h"
 
 namespace stator::table {
@@ -151,8 +152,12 @@ class Store {
 
   // Null if there is no such table.
   TablePtr Find(std::string_view name) const;
-  // All tables by name.
+  // All tables by name: the default account's first, then those of each other account.
   std::vector<TablePtr> List() const;
+  // At most `most` tables of an account, empty for the default, by name from the one after `after`
+  // on, a name as clients know it. Takes time in the number of tables that it returns.
+  std::vector<TablePtr> ListOf(std::string_view account, std::string_view after = {},
+                               size_t most = SIZE_MAX) const;
   // Shows `observer` what tables there are, and whatever becomes of them from now on. Null: nobody
   // any more; then no call is under way. Requests may be.
   void Observe(CatalogObserver* observer);
@@ -218,8 +223,10 @@ class Store {
 
   // Null if there is no such stream, or no longer.
   stream::StreamPtr FindStream(std::string_view table_name, std::string_view label) const;
-  // By table name, then by label.
+  // By table name in the order of List, then by label.
   std::vector<stream::StreamPtr> ListStreams() const;
+  // The same of the tables of an account; empty: the default.
+  std::vector<stream::StreamPtr> ListStreamsOf(std::string_view account) const;
   // Succeeds the shards of the table's stream that were opened at `opened_before` or earlier. Does
   // nothing if there are none.
   void RotateShards(std::string name, int64_t opened_before, CatalogDone done);
@@ -390,9 +397,11 @@ class Store {
   history::ChangeClock change_clock_;
   mutable std::shared_mutex catalog_mutex_;
   CatalogObserver* observer_ = nullptr;                   // under catalog_mutex_
-  std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_
-  std::map<std::pair<std::string, std::string>, stream::StreamPtr>
-      streams_;                  // by table name and label; under catalog_mutex_
+  using TablesByName = std::map<std::string, TablePtr, NameLess>;
+  using StreamsByName =
+      std::map<std::pair<std::string, std::string>, stream::StreamPtr, StreamNameLess>;
+  TablesByName catalog_;         // under catalog_mutex_
+  StreamsByName streams_;        // by table name and label; under catalog_mutex_
   uint32_t next_tablet_id_ = 1;  // of tables, global indexes and streams; under the catalog latch
   // Of a shared engine, under catalog_mutex_:
   uint64_t catalog_version_ = 0;

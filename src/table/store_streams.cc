@@ -28,6 +28,15 @@ std::vector<stream::StreamPtr> Store::ListStreams() const {
   return streams;
 }
 
+std::vector<stream::StreamPtr> Store::ListStreamsOf(std::string_view account) const {
+  std::shared_lock lock(catalog_mutex_);
+  std::vector<stream::StreamPtr> streams;
+  for (auto it = streams_.lower_bound({StoreName(account, ""), ""});
+       it != streams_.end() && AccountIn(it->first.first) == account; ++it)
+    streams.push_back(it->second);
+  return streams;
+}
+
 stream::StreamDescriptor Store::NewStream(TableDescriptor* table) {
   const int64_t now = clock_.NowMicros();
   stream::StreamDescriptor stream;

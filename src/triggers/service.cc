@@ -13,6 +13,7 @@
 #include "base/json_writer.h"
 #include "base/percent_code.h"
 #include "guard/check.h"
+#include "ops/checks.h"
 #include "ops/streams.h"
 #include "simdjson.h"
 #include "table/store.h"
@@ -149,6 +150,11 @@ Result<Reply> Service::Perform(const Row& row, std::string_view uuid,
     }
     record->enforced = gate_->enforces();
     check.emplace(*gate_, std::move(verified), environment_, row.action, http, peer);
+    if (!check->other_account().empty()) {
+      return Error(ErrorCode::kAccessDenied,
+                   "Event source mappings are for streams of the default account in this version "
+                   "of Stator.");
+    }
     check->TellOf(&record->judgements);
   } else {
     TRY(api::CheckShape(http, require_auth_));
@@ -197,7 +203,11 @@ Result<Reply> Service::Create(const Call& call) {
                     *members.starting_position));
   }
   mapping.latest = *members.starting_position == "LATEST";
-  const Result<stream::StreamPtr> stream = ops::FindStream(environment_, *members.stream_arn);
+  if (call.check != nullptr &&
+      ops::AccountInArn(*members.stream_arn) != environment_.settings.account)
+    return InvalidValue("Stream not found: " + *members.stream_arn);
+  const Result<stream::StreamPtr> stream = 
+      ops::FindDefaultStream(environment_, *members.stream_arn);
   if (!stream.ok()) return InvalidValue("Stream not found: " + *members.stream_arn);
   // In the cloud a role of the function reads the stream; here the caller must be allowed to.
   if (call.check != nullptr) {
