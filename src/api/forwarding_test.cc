@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/pump.h"
 #include "kv/permit.h"
+#include "table/store.h"
 
 namespace stator::api {
 
@@ -48,12 +49,14 @@ void RunHere(ops::Context& ctx, const std::string& word, ops::Callback<WordRespo
 }
 
 void Word(ops::Context& ctx, WordRequest request, ops::Callback<WordResponse> done) {
-  const void* const table = &ctx;  // an address only
+  table::TableDescriptor descriptor;
+  descriptor.name = request.word == "another account" ? "123456789012/words" : "words";
+  const table::Table table(std::move(descriptor), nullptr);
   UniqueFunction<void()> here = [&ctx, word = request.word, done = std::move(done)]() mutable {
     RunHere(ctx, word, done);
   };
   if (ctx.forwarder == nullptr ||
-      !ctx.forwarder->TryForward(*static_cast<const table::Table*>(table), "key", here))
+      !ctx.forwarder->TryForward(table, "key", here))
     here();
 }
 
@@ -226,6 +229,13 @@ TEST_F(ForwardingTest, OnlyWhatWasSurelyNotAppliedIsRefused) {
   EXPECT_EQ(Forwarded(kTarget, "unknown", ended)->status, 500);
   EXPECT_EQ(Forwarded(kTarget, "drop", kv::MakePermit())->kind, ForwardedAnswer::Kind::kUnknown);
   SetLogLevel(LogLevel::kInfo);
+}
+
+TEST_F(ForwardingTest, WhoRunsItWouldTakeANameAsTheDefaultAccounts) {
+  Begin("another account");
+  ASSERT_TRUE(reply_);
+  EXPECT_EQ(reply_->body, "{\"Word\":\"another account here\"}");
+  EXPECT_TRUE(forwarding_.body.empty());
 }
 
 }  // namespace

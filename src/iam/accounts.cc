@@ -1,7 +1,7 @@
 // Accounts: namespaces of tables and of identities beside the default one. Calls of Stator's own.
 #include "access/identity.h"
 #include "iam/call.h"
-#include "table/settings_feature.h"
+#include "ops/table_settings.h"
 
 namespace stator::iam {
 namespace {
@@ -63,7 +63,7 @@ Result<std::string> CreateAccount(Call& call) {
   key.sealed_secret =
       call.identities.keyring().Seal(secret, access::SecretPurpose(key.id), &random);
   // A version that knows no accounts would take its names as the default's.
-  TRY(table::RequireAccounts(call.check.env().store));
+  TRY(ops::RequireAccounts(call.check.env()));
   TRY(call.identities.Change([&](Records* records) -> Status {
     if (account.id == call.identities.account() || Find(records->accounts, account.id) != nullptr)
       return EntityAlreadyExists(

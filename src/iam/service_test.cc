@@ -335,5 +335,52 @@ TEST_F(IamTest, ChangesReachOtherProcesses) {
   EXPECT_TRUE(other->Fresh().ok());
 }
 
+// Calls act in the account of their key.
+TEST_F(IamTest, AccountsKeepTheirIdentitiesApart) {
+  const std::string made = Ok("Action=CreateAccount&AccountId=222222222222&AccountName=blue");
+  EXPECT_EQ(Between(made, "AccountId"), "222222222222");
+  const KeyOf other{Between(made, "AccessKeyId"), Between(made, "SecretAccessKey")};
+  EXPECT_EQ(Between(Ask(other, "Action=GetCallerIdentity", true).body, "Arn"),
+            "arn:aws:iam::222222222222:root");
+  ExpectError(Ask(root_, "Action=CreateAccount&AccountId=222222222222"), 409,
+              "EntityAlreadyExists");
+  ExpectError(Ask(root_, std::string("Action=CreateAccount&AccountId=") + kAccount), 409,
+              "EntityAlreadyExists");
+  ExpectError(Ask(root_, "Action=CreateAccount&AccountId=22222222222x"), 400, "ValidationError");
+  for (const char* call : {"Action=CreateAccount", "Action=ListAccounts",
+                           "Action=DeleteAccount&AccountId=222222222222"})
+    ExpectError(Ask(other, call), 403, "AccessDenied");
+
+  Ok("Action=CreateUser&UserName=alice");
+  Ok("Action=CreateUser&UserName=bob");
+  EXPECT_EQ(Between(Ask(other, "Action=CreateUser&UserName=alice").body, "Arn"),
+            "arn:aws:iam::222222222222:user/alice");
+  const std::string list = Ask(other, "Action=ListUsers").body;
+  EXPECT_EQ(list.find("bob"), std::string::npos);
+  EXPECT_EQ(list.find(kAccount), std::string::npos);
+  ExpectError(Ask(other, "Action=GetUser&UserName=bob"), 404, "NoSuchEntity");
+  ExpectError(Ask(other, "Action=DeleteAccessKey&AccessKeyId=" + NewKey("bob").id), 404,
+              "NoSuchEntity");
+  Ok("Action=CreatePolicy&PolicyName=p&PolicyDocument=" +
+     Document(R"({"Effect":"Allow","Action":"dynamodb:GetItem","Resource":"*"})"));
+  const std::string arn = std::string("arn:aws:iam::") + kAccount + ":policy/p";
+  ExpectError(Ask(other, "Action=GetPolicy&PolicyArn=" + arn), 403, "AccessDenied");
+  ExpectError(Ask(other, "Action=AttachUserPolicy&UserName=alice&PolicyArn=" + arn), 404,
+              "NoSuchEntity");
+  ExpectError(Ask(other, "Action=PutUserPermissionsBoundary&UserName=alice&PermissionsBoundary=" + arn),
+              404, "NoSuchEntity");
+
+  Open();
+  EXPECT_EQ(Between(Ask(other, "Action=GetUser&UserName=alice").body, "Arn"),
+            "arn:aws:iam::222222222222:user/alice");
+  EXPECT_EQ(Between(Ok("Action=ListAccounts"), "AccountName"), "blue");
+  Ok("Action=DeleteAccount&AccountId=222222222222");
+  EXPECT_EQ(Ask(other, "Action=GetCallerIdentity", true).status, 403);
+  EXPECT_EQ(Ok("Action=ListAccounts").find("blue"), std::string::npos);
+  ExpectError(Ask(root_, "Action=CreateAccount&AccountId=222222222222"), 409,
+              "EntityAlreadyExists");
+  Ok("Action=GetUser&UserName=alice");
+}
+
 }  // namespace
 }  // namespace stator::iam

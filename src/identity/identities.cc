@@ -74,7 +74,13 @@ Status Identities::Load() {
                                      IsDeclaredUser(key.user));
   });
   for (const access::Account& account : stored.accounts) {
-    if (account.id != options_.account) all.accounts.push_back(account);
+    // Its tables stand under their account, and would be out of reach.
+    if (account.id == options_.account) {
+      return ValidationError(
+          "--account names an account that this store has beside its default one: give the one "
+          "that the store was made with");
+    }
+    all.accounts.push_back(account);
   }
   Append(stored.users, &all.users);
   Append(stored.groups, &all.groups);

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "expr/test_notation.h"
+#include "ops/operations.h"
 #include "ops/payload.h"
+#include "ops/table_status.h"
+#include "ops/test_world.h"
 
 namespace stator::ops {
 namespace {
@@ -47,6 +50,92 @@ TEST(TableNameOf, NamesAndArns) {
     ASSERT_FALSE(name.ok()) << bad;
     EXPECT_EQ(name.error().code(), ErrorCode::kValidation) << bad;
   }
+}
+
+// The store's name, or the error's.
+std::string StoreNameFor(const Environment& env, const char* account, bool tells,
+                         const char* name) {
+  const Result<StoreTableName> found = StoreNameOf({env, account, tells}, name);
+  return found.ok() ? found->str() : std::string(ErrorCodeName(found.error().code()));
+}
+
+TEST(StoreNameOf, ANameIsTheCallersAndAnArnItsAccounts) {
+  TestWorld world;
+  const Environment& env = world.env;
+  const char* const kOwn = "arn:aws:dynamodb:us-east-1:000000000000:table/Music";
+  const char* const kOther = "arn:aws:dynamodb:us-east-1:123456789012:table/Music";
+  EXPECT_EQ(StoreNameFor(env, "", true, "Music"), "Music");
+  EXPECT_EQ(StoreNameFor(env, "", true, kOwn), "Music");
+  EXPECT_EQ(StoreNameFor(env, "", true, kOther), "123456789012/Music");
+  EXPECT_EQ(StoreNameFor(env, "222222222222", true, "Music"), "222222222222/Music");
+  EXPECT_EQ(StoreNameFor(env, "222222222222", true, kOwn), "Music");
+  EXPECT_EQ(StoreNameFor(env, "222222222222", true, kOther), "123456789012/Music");
+  // Nobody knows whose key it was: every ARN is the default account's.
+  EXPECT_EQ(StoreNameFor(env, "", false, kOther), "Music");
+  // The form in the store is no name of a client.
+  for (const char* account : {"", "123456789012"}) {
+    EXPECT_EQ(StoreNameFor(env, account, true, "123456789012/Music"), "ResourceNotFoundException");
+    EXPECT_EQ(StoreNameFor(env, account, true, "222222222222/Music"), "ResourceNotFoundException");
+    EXPECT_EQ(StoreNameFor(env, account, true, "arn:aws:dynamodb:x:123456789012:table/222222222222/M"),
+              "ValidationException");
+  }
+  EXPECT_EQ(TableArn(env, "123456789012/Music"),
+            "arn:aws:dynamodb:us-east-1:123456789012:table/Music");
+  EXPECT_EQ(TableArn(env, "Music"), kOwn);
+}
+
+// No request of the default account's takes memory for a name.
+TEST(StoreNameOf, TheDefaultAccountsNamesAreViews) {
+  TestWorld world;
+  const std::string name = "a-table-with-a-name-that-no-short-string-holds";
+  const Result<StoreTableName> found = StoreNameOf({world.env, "", true}, name);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->view().data(), name.data());
+}
+
+// The operations of two accounts on one store, as their contexts name them.
+TEST(Accounts, TablesOfOneNameAreTwo) {
+  TestWorld world;
+  const auto call = [&world](std::string account, auto operation, auto request) {
+    return world.CallAs(std::move(account), operation, std::move(request));
+  };
+  const std::string other = "123456789012";
+  for (const std::string& account : {std::string(), other}) {
+    CreateTableRequest create;
+    create.table_name = "music";
+    create.key_schema = {{"pk", KeyType::kHash}};
+    create.attribute_definitions = {{"pk", ScalarAttributeType::kS}};
+    create.billing_mode = BillingMode::kPayPerRequest;
+    const auto made = call(account, &CreateTable, std::move(create));
+    ASSERT_TRUE(made.ok()) << made.error().message();
+    EXPECT_EQ(made->table_description.table_name, "music");
+    PutItemRequest put;
+    put.table_name = "music";
+    put.item.bytes = Item(("{pk: 'a', of: '" + account + "'}").c_str());
+    EXPECT_TRUE(call(account, &PutItem, std::move(put)).ok());
+  }
+  EXPECT_NE(world.store->Find("music"), nullptr);
+  EXPECT_NE(world.store->Find("123456789012/music"), nullptr);
+  for (const std::string& account : {std::string(), other}) {
+    GetItemRequest get;
+    get.table_name = "music";
+    get.key.bytes = Item("{pk: 'a'}");
+    const auto got = call(account, &GetItem, std::move(get));
+    ASSERT_TRUE(got.ok() && got->item);
+    EXPECT_EQ(*got->item, Item(("{pk: 'a', of: '" + account + "'}").c_str()));
+    const auto listed = call(account, &ListTables, ListTablesRequest{});
+    ASSERT_TRUE(listed.ok());
+    EXPECT_EQ(listed->table_names, std::vector<std::string>{"music"});
+  }
+  const auto nothing = call("222222222222", &ListTables, ListTablesRequest{});
+  EXPECT_TRUE(nothing.ok() && nothing->table_names.empty());
+  CreateTableRequest create;
+  create.table_name = "arn:aws:dynamodb:us-east-1:000000000000:table/new";
+  create.key_schema = {{"pk", KeyType::kHash}};
+  create.attribute_definitions = {{"pk", ScalarAttributeType::kS}};
+  const auto foreign = call(other, &CreateTable, std::move(create));
+  ASSERT_FALSE(foreign.ok());
+  EXPECT_EQ(foreign.error().code(), ErrorCode::kAccessDenied);
 }
 
 TEST(CheckKey, ExactlyTheKey) {

@@ -199,6 +199,7 @@ Result<Prepared> Prepare(Context& ctx, const Request& request) {
   Environment& env = ctx.env;
   exchange::Exchange* const jobs = exchange::Exchange::Of(env.backups);
   if (jobs == nullptr) return NoObjectStore(ctx);
+  TRY(CheckJobAccount(ctx));
   ASSIGN_OR_RETURN(const std::string name, NameIn(ctx, request));
   TRY(CheckAlone(request));
   ExportJob job;

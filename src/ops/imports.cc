@@ -98,6 +98,7 @@ Result<Prepared> Prepare(Context& ctx, ImportTableRequest& request) {
   Environment& env = ctx.env;
   exchange::Exchange* const jobs = exchange::Exchange::Of(env.backups);
   if (jobs == nullptr) return NoObjectStore(ctx);
+  TRY(CheckJobAccount(ctx));
   const TableCreationParameters& parameters = request.table_creation_parameters;
   const auto& options = request.input_format_options;
   if (options && options->csv && request.input_format != InputFormat::kCsv) {

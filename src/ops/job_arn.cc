@@ -42,6 +42,14 @@ Error NoObjectStore(const Context& ctx) {
                          " is not supported with --engine=rados by this version of Stator");
 }
 
+Status CheckJobAccount(const Context& ctx) {
+  if (ctx.account.empty()) return OkStatus();
+  return Error(ErrorCode::kAccessDenied,
+               std::string(ctx.operation) +
+                   " is for the default account in this version of Stator: the object store has no "
+                   "accounts.");
+}
+
 std::string JobTokenOf(const Environment& env, std::string_view purpose, std::string_view id) {
   std::string text(id);
   text.resize(kTokenBytes - Seal::kBytes, ' ');

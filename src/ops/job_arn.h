@@ -29,6 +29,9 @@ ArnPlace PlaceOfArn(std::string_view arn);
 
 // The answer of every operation on exports and imports where the engine has none.
 Error NoObjectStore(const Context& ctx);
+// Refuses to begin a job for another account than the default: whoever may name a bucket of the
+// object store reaches all of it.
+Status CheckJobAccount(const Context& ctx);
 
 // Tokens of pages: the id of the last job, sealed for `purpose`, in hexadecimal digits, 112 of them
 // or more and a multiple of 16. [B]

@@ -267,6 +267,8 @@ bool HasShownSettings(const UpdateTableRequest& request) {
          request.disassociation_protection_enabled;
 }
 
+Status RequireAccounts(const Environment& env) { return table::RequireAccounts(env.store); }
+
 void RequireFeatures(Environment& env, Executor& loop, NeededFeatures needed,
                      UniqueFunction<void(Status)> next) {
   if (!needed.table_settings && !needed.accounts) return next(OkStatus());

@@ -158,6 +158,21 @@ struct TestWorld {
     return std::move(*answer);
   }
 
+  // The same for a caller of another account than the default.
+  template <typename Response, typename Request>
+  Result<Response> CallAs(std::string account,
+                          void (*operation)(Context&, Request, Callback<Response>),
+                          Request request) {
+    std::optional<Result<Response>> answer;
+    Context context{env, loop};
+    context.account = std::move(account);
+    context.tells_accounts = true;
+    operation(context, std::move(request),
+              [&answer](Result<Response> response) { answer.emplace(std::move(response)); });
+    while (!answer) loop.RunOne();
+    return std::move(*answer);
+  }
+
   // A table with key `pk`, S, and, if given, a sort key `sk`.
   table::TablePtr Create(const std::string& name, std::optional<ScalarAttributeType> sort = {},
                          int64_t partitions = 1) {

@@ -198,8 +198,22 @@ Result<access::SigningKey> KeyOfCaller(const IamCommand& command) {
   return access::SigningKey{root.pair.id, root.pair.secret, ""};
 }
 
-// Sends the server a signed request. Returns the body of its reply.
-Result<std::string> AskServer(const IamCommand& command, std::string_view target,
+// What the server said instead of 200: in words, if it is an error of IAM.
+Error Refused(const PlainReply& reply) {
+  const auto element = [&reply](std::string_view name) -> std::string {
+    const size_t begin = reply.body.find(fmt::format("<{}>", name));
+    const size_t end = reply.body.find(fmt::format("</{}>", name));
+    if (begin == std::string::npos || end == std::string::npos || end < begin) return {};
+    return reply.body.substr(begin + name.size() + 2, end - begin - name.size() - 2);
+  };
+  const std::string code = element("Code");
+  return Error(ErrorCode::kUnavailable,
+               code.empty() ? fmt::format("the server answered {}: {}", reply.status, reply.body)
+                            : fmt::format("An error occurred ({}): {}", code, element("Message")));
+}
+
+// Sends the server a signed request.
+Result<PlainReply> AskServer(const IamCommand& command, std::string_view target,
                               std::string_view service, std::string_view content_type,
                               const std::string& body) {
   ASSIGN_OR_RETURN(const Endpoint endpoint, EndpointOf(command.endpoint_url));
@@ -220,21 +234,18 @@ Result<std::string> AskServer(const IamCommand& command, std::string_view target
   for (const access::OwnedHeader& header : headers)
     request += fmt::format("{}: {}\r\n", header.name, header.value);
   request += "\r\n" + body;
-  ASSIGN_OR_RETURN(const PlainReply reply,
-                   AskPlain(endpoint.host, endpoint.port, request, kTimeoutSeconds));
-  if (reply.status == 200) return reply.body;
-  return Error(ErrorCode::kUnavailable,
-               fmt::format("the server answered {}: {}", reply.status, reply.body));
+  return AskPlain(endpoint.host, endpoint.port, request, kTimeoutSeconds);
 }
 
 int ExecuteCall(const IamCommand& command) {
   const Result<std::string> form = FormOfWords(command.words);
   if (!form.ok()) return Complain(form.error(), kUsage);
   if (command.words.front() == "account" && !command.endpoint_url.empty()) {
-    const Result<std::string> reply =
+    const Result<PlainReply> reply =
         AskServer(command, "/", "iam", "application/x-www-form-urlencoded", *form);
     if (!reply.ok()) return Complain(reply.error(), kRefused);
-    if (const std::string json = JsonOfReply(*reply); !json.empty()) fmt::print("{}\n", json);
+    if (reply->status != 200) return Complain(Refused(*reply), kRefused);
+    if (const std::string json = JsonOfReply(reply->body); !json.empty()) fmt::print("{}\n", json);
     return 0;
   }
   Result<std::unique_ptr<LocalStore>> local = LocalStore::Open(command);
@@ -259,11 +270,12 @@ int ExecuteWhy(const IamCommand& command) {
   const Result<guard::Question> question = QuestionOfWords(command.words);
   if (!question.ok()) return Complain(question.error(), kUsage);
   if (!command.endpoint_url.empty()) {
-    const Result<std::string> answer = AskServer(
+    const Result<PlainReply> answer = AskServer(
         command, "/_stator/access/why", "stator", "application/json", WriteQuestion(*question));
     if (!answer.ok()) return Complain(answer.error(), kRefused);
-    fmt::print("{}\n", PrintableLines(*answer));
-    return answer->find("\"allowed\":true") == std::string::npos ? 1 : 0;
+    if (answer->status != 200) return Complain(Refused(*answer), kRefused);
+    fmt::print("{}\n", PrintableLines(answer->body));
+    return answer->body.find("\"allowed\":true") == std::string::npos ? 1 : 0;
   }
   Result<std::unique_ptr<LocalStore>> local = LocalStore::Open(command);
   if (!local.ok()) return Complain(local.error(), 1);

@@ -489,7 +489,7 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
 // `call` gets the first word; the others stay with the command.
 void AddIamOptions(CLI::App* app, IamCommand* command, std::string* call) {
   ServeSettings* const s = &command->store;
-  app->add_option("call", *call, "create-user, put-user-policy and so on, or why")->required();
+  app->add_option("call", *call, "create-user, put-user-policy and so on, account create, or why")->required();
   app->add_option("--data-dir", s->data_dir, "directory of the store")
       ->envname("STATOR_DATA_DIR")
       ->capture_default_str();

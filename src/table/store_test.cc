@@ -192,6 +192,37 @@ TEST(Catalog, ReloadsAsItWas) {
   EXPECT_GT((*c)->descriptor.tablet_id, std::max(a->descriptor.tablet_id, b->descriptor.tablet_id));
 }
 
+// Names of the default account that begin with digits stand among those of others, and 12 letters
+// are no account.
+TEST(Catalog, AnAccountsTablesAreARange) {
+  World world;
+  for (const char* name : {"zzz", "123456789012/b", "123456789012/a", "222222222222/a", "12345678901",
+                           "1234567890123", "123456789012", "aaa", "123456789012/c"})
+    ASSERT_TRUE(world.Create(name).ok()) << name;
+  const auto names = [&world](std::string_view account, std::string_view after = {},
+                              size_t most = SIZE_MAX) {
+    std::string all;
+    for (const TablePtr& table : world.store->ListOf(account, after, most))
+      all += std::string(ShownName(table->descriptor.name)) + " ";
+    return all;
+  };
+  EXPECT_EQ(names(""), "12345678901 123456789012 1234567890123 aaa zzz ");
+  EXPECT_EQ(names("123456789012"), "a b c ");
+  EXPECT_EQ(names("222222222222"), "a ");
+  EXPECT_EQ(names("222222222221"), "");
+  EXPECT_EQ(names("123456789012", "a", 1), "b ");
+  EXPECT_EQ(names("123456789012", "bb"), "c ");
+  EXPECT_EQ(names("123456789012", "c"), "");
+  EXPECT_EQ(names("", "123456789012", 2), "1234567890123 aaa ");
+  EXPECT_EQ(world.store->List().size(), 9u);
+  const Result<TablePtr> again = world.Create("123456789012/a");
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.error().message(), "Table already exists: a");
+  const auto reopened = Store::Open(*world.engine, world.clock, world.workers).value();
+  EXPECT_EQ(reopened->ListOf("123456789012").size(), 3u);
+  EXPECT_EQ(reopened->ListOf("").size(), 5u);
+}
+
 TEST(Catalog, DroppingTheNewestTableDoesNotFreeItsTablet) {
   World world;
   const uint32_t first = world.Create("aaa").value()->descriptor.tablet_id;
