@@ -55,9 +55,7 @@ void Word(ops::Context& ctx, WordRequest request, ops::Callback<WordResponse> do
   UniqueFunction<void()> here = [&ctx, word = request.word, done = std::move(done)]() mutable {
     RunHere(ctx, word, done);
   };
-  if (ctx.forwarder == nullptr ||
-      !ctx.forwarder->TryForward(table, "key", here))
-    here();
+  if (ctx.forwarder == nullptr || !ctx.forwarder->TryForward(table, "key", here)) here();
 }
 
 class FakeForwarding final : public Forwarding {
@@ -231,7 +229,7 @@ TEST_F(ForwardingTest, OnlyWhatWasSurelyNotAppliedIsRefused) {
   SetLogLevel(LogLevel::kInfo);
 }
 
-TEST_F(ForwardingTest, WhoRunsItWouldTakeANameAsTheDefaultAccounts) {
+TEST_F(ForwardingTest, TablesOfOtherAccountsAreWrittenHere) {
   Begin("another account");
   ASSERT_TRUE(reply_);
   EXPECT_EQ(reply_->body, "{\"Word\":\"another account here\"}");

@@ -205,7 +205,7 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
   }
   bool TryForward(const table::Table& table, std::string_view key,
                   UniqueFunction<void()>& run_here) override {
-    // Who runs it takes names as the default account's.
+    // The other process takes names as the default account's.
     if (!context_.account.empty() || table::IsOfOtherAccount(table.descriptor.name)) return false;
     Forwarding& forwarding = *service_.forwarding_;
     const std::string owner = forwarding.OwnerOf(table, key);

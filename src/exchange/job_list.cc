@@ -93,7 +93,7 @@ bool JobList<AnyJob>::stopped() const {
 
 template <typename AnyJob>
 typename JobList<AnyJob>::JobPtr JobList<AnyJob>::FindToken(const std::string& token,
-                                                              std::string_view account) const {
+                                                            std::string_view account) const {
   const int64_t since = clock_.NowMicros() - kTokenMicros;
   const MutexLock lock(mutex_);
   for (auto it = jobs_.rbegin(); it != jobs_.rend(); ++it) {

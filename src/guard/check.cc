@@ -70,9 +70,8 @@ std::string StoreNameIn(const ops::Environment& environment, std::string_view ar
   if (begin == std::string_view::npos) return {};
   const std::string_view rest = arn.substr(begin + kTable.size());
   const std::string_view account = ops::AccountInArn(arn);
-  return table::StoreName(
-      account == environment.settings.account ? std::string_view() : account,
-      rest.substr(0, rest.find('/')));
+  return table::StoreName(account == environment.settings.account ? std::string_view() : account,
+                          rest.substr(0, rest.find('/')));
 }
 
 // The actions of management are the default account's alone, but for what reads items.
@@ -84,18 +83,28 @@ bool IsManagement(access::ActionId action) {
 // Whether an action reaches resources of another account at all: its name is one of those with
 // which the service does.
 bool MayCross(access::ActionId action) {
-  static constexpr std::string_view kNames[] = {
-      "dynamodb:BatchGetItem",      "dynamodb:BatchWriteItem",
-      "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem",
-      "dynamodb:DeleteTable",       "dynamodb:DescribeStream",
-      "dynamodb:DescribeTable",     "dynamodb:GetItem",
-      "dynamodb:GetRecords",        "dynamodb:GetShardIterator",
-      "dynamodb:ListTagsOfResource", "dynamodb:PutItem",
-      "dynamodb:Query",             "dynamodb:Scan",
-      "dynamodb:TagResource",       "dynamodb:UntagResource",
-      "dynamodb:UpdateItem",        "dynamodb:UpdateTable",
-      "sts:AssumeRole",             "sts:AssumeRoleWithWebIdentity",
-      "sts:SetSourceIdentity",      "sts:TagSession"};
+  static constexpr std::string_view kNames[] = {"dynamodb:BatchGetItem",
+                                                "dynamodb:BatchWriteItem",
+                                                "dynamodb:ConditionCheckItem",
+                                                "dynamodb:DeleteItem",
+                                                "dynamodb:DeleteTable",
+                                                "dynamodb:DescribeStream",
+                                                "dynamodb:DescribeTable",
+                                                "dynamodb:GetItem",
+                                                "dynamodb:GetRecords",
+                                                "dynamodb:GetShardIterator",
+                                                "dynamodb:ListTagsOfResource",
+                                                "dynamodb:PutItem",
+                                                "dynamodb:Query",
+                                                "dynamodb:Scan",
+                                                "dynamodb:TagResource",
+                                                "dynamodb:UntagResource",
+                                                "dynamodb:UpdateItem",
+                                                "dynamodb:UpdateTable",
+                                                "sts:AssumeRole",
+                                                "sts:AssumeRoleWithWebIdentity",
+                                                "sts:SetSourceIdentity",
+                                                "sts:TagSession"};
   const std::string_view name = access::ActionOf(action).name;
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
@@ -279,7 +288,7 @@ Status Check::Require(access::ActionId action, std::string_view resource,
 
 Status Check::Refuse(std::string message, std::string_view account) {
   const Status denied = gate_.Deny(verified_.key_id, operation_, message);
-  // What is another account's stays so in every mode.
+  // A resource of another account is refused in every mode.
   if (denied.ok() && account != caller_account())
     return Error(ErrorCode::kAccessDenied, std::move(message));
   return denied;

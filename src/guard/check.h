@@ -105,7 +105,7 @@ class Check {
 
   // Returns the caller's account; the default for a request whose signature did not verify.
   std::string_view caller_account() const;
-  // The same; empty for the default account.
+  // Returns the caller's account; empty for the default account.
   std::string_view other_account() const;
   // Returns the ARN of the table, index or stream that this server takes a name or an ARN for. A
   // name is of the caller's account; every Region is this server's.

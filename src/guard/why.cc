@@ -158,9 +158,9 @@ Result<Answer> AnswerWhy(const Question& question, const access::Directory& dire
   const std::string owner = OwnerOf(resource, environment);
   const access::Principal principal = caller->principal();
   access::PolicySteps steps(access::kMostStepsOfRequest);
-  const access::Decision decision = access::Authorize(
-      {principal, *action, name, owner, given.context(), &steps},
-      caller->policies(attached.present, attached.policy.get()));
+  const access::Decision decision =
+      access::Authorize({principal, *action, name, owner, given.context(), &steps},
+                        caller->policies(attached.present, attached.policy.get()));
   if (steps.exhausted()) {
     return ValidationError(fmt::format(
         "Comparing these values with the policies takes more than {} steps, which denies a request",

@@ -367,8 +367,9 @@ TEST_F(IamTest, AccountsKeepTheirIdentitiesApart) {
   ExpectError(Ask(other, "Action=GetPolicy&PolicyArn=" + arn), 403, "AccessDenied");
   ExpectError(Ask(other, "Action=AttachUserPolicy&UserName=alice&PolicyArn=" + arn), 404,
               "NoSuchEntity");
-  ExpectError(Ask(other, "Action=PutUserPermissionsBoundary&UserName=alice&PermissionsBoundary=" + arn),
-              404, "NoSuchEntity");
+  ExpectError(
+      Ask(other, "Action=PutUserPermissionsBoundary&UserName=alice&PermissionsBoundary=" + arn),
+      404, "NoSuchEntity");
 
   Open();
   EXPECT_EQ(Between(Ask(other, "Action=GetUser&UserName=alice").body, "Arn"),

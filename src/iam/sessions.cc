@@ -58,7 +58,7 @@ Status TakePolicies(Call& call, Session* session) {
     return InvalidInput("More than 10 policies were given in policyArns.");
   for (size_t n = 1; n <= arns; ++n) {
     const std::string_view arn = call.form.Member("PolicyArns", n, "arn");
-    // Of the account that the session is in, or one that every account has.
+    // A policy is the session's account's, or one that every account has.
     const std::string_view owner = ops::AccountInArn(arn);
     const std::string* document = owner.empty() || owner == session->account
                                       ? DocumentOf(call.directory->records(), arn)

@@ -63,8 +63,7 @@ Result<std::string> UpdateUser(Call& call) {
     return InvalidInput("The specified value for newPath is invalid.");
   return ChangeNamed<UserKind>(call, [&](User* user, Records* records) -> Status {
     if (name && !SameName(*name, user->name)) {
-      if (FindIn(records->users, call.account(), *name) != nullptr ||
-          call.IsDeclaredUser(*name))
+      if (FindIn(records->users, call.account(), *name) != nullptr || call.IsDeclaredUser(*name))
         return EntityAlreadyExists(fmt::format("User with name {} already exists.", *name));
       for (AccessKey& key : records->keys) {
         if (key.account == user->account && SameName(key.user, user->name)) key.user = *name;

@@ -65,13 +65,12 @@ Status Identities::Load() {
   access::Records all = declared_;
   access::Records& stored = contents.contents.records;
   // A declared user stands before a stored one of the same name.
-  std::erase_if(stored.users,
-                [this](const access::User& user) {
-                  return user.account == options_.account && IsDeclaredUser(user.name);
-                });
+  std::erase_if(stored.users, [this](const access::User& user) {
+    return user.account == options_.account && IsDeclaredUser(user.name);
+  });
   std::erase_if(stored.keys, [this](const access::AccessKey& key) {
-    return IsDeclaredKey(key.id) || (key.account == options_.account && !key.user.empty() &&
-                                     IsDeclaredUser(key.user));
+    return IsDeclaredKey(key.id) ||
+           (key.account == options_.account && !key.user.empty() && IsDeclaredUser(key.user));
   });
   for (const access::Account& account : stored.accounts) {
     // Its tables stand under their account, and would be out of reach.

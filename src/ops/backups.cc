@@ -107,8 +107,8 @@ Result<CreateBackupResponse> Create(Context& ctx, const CreateBackupRequest& req
   ASSIGN_OR_RETURN(const table::TablePtr table,
                    FindTableOfAnyStatus(ctx, request.table_name, ErrorCode::kTableNotFound));
   if (StatusOf(table->descriptor, env) == TableStatus::kCreating)
-    return Error(ErrorCode::kTableNotFound, "Table not found: " +
-                     std::string(table::ShownName(table->descriptor.name)));
+    return Error(ErrorCode::kTableNotFound,
+                 "Table not found: " + std::string(table::ShownName(table->descriptor.name)));
   ASSIGN_OR_RETURN(const BackupPtr backup, env.backups->Create(table, request.backup_name));
   return CreateBackupResponse{DetailsOf(env, *backup)};
 }
@@ -183,9 +183,9 @@ Result<ListBackupsResponse> List(Context& ctx, const ListBackupsRequest& request
           response.backup_summaries.back().backup_details.backup_arn;
       break;
     }
-    response.backup_summaries.push_back({std::string(table::ShownName(manifest.table.name)), manifest.table.table_id,
-                                         TableArn(env, manifest.table.name),
-                                         DetailsOf(env, *backup)});
+    response.backup_summaries.push_back(
+        {std::string(table::ShownName(manifest.table.name)), manifest.table.table_id,
+         TableArn(env, manifest.table.name), DetailsOf(env, *backup)});
   }
   return response;
 }
@@ -262,7 +262,8 @@ void DeleteBackup(Context& ctx, DeleteBackupRequest request, Callback<DeleteBack
       ctx, ctx.env.workers,
       [&env, backup = *found, arn = std::move(request.backup_arn)] {
         return Delete(env, backup, arn);
-      }, std::move(done));
+      },
+      std::move(done));
 }
 
 void ListBackups(Context& ctx, ListBackupsRequest request, Callback<ListBackupsResponse> done) {

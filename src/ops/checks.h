@@ -85,7 +85,7 @@ class StoreTableName {
 std::string_view CallerAccount(const Context& ctx);
 // Returns the account in an ARN; empty if it is none.
 std::string_view AccountInArn(std::string_view arn);
-// Who says a name or an ARN: see Context.
+// The caller that names a table by name or ARN (see Context).
 struct NamesOf {
   const Environment& env;
   std::string_view account;

@@ -70,14 +70,15 @@ TEST(StoreNameOf, ANameIsTheCallersAndAnArnItsAccounts) {
   EXPECT_EQ(StoreNameFor(env, "222222222222", true, "Music"), "222222222222/Music");
   EXPECT_EQ(StoreNameFor(env, "222222222222", true, kOwn), "Music");
   EXPECT_EQ(StoreNameFor(env, "222222222222", true, kOther), "123456789012/Music");
-  // Nobody knows whose key it was: every ARN is the default account's.
+  // Without a verified key every ARN is the default account's.
   EXPECT_EQ(StoreNameFor(env, "", false, kOther), "Music");
   // The form in the store is no name of a client.
   for (const char* account : {"", "123456789012"}) {
     EXPECT_EQ(StoreNameFor(env, account, true, "123456789012/Music"), "ResourceNotFoundException");
     EXPECT_EQ(StoreNameFor(env, account, true, "222222222222/Music"), "ResourceNotFoundException");
-    EXPECT_EQ(StoreNameFor(env, account, true, "arn:aws:dynamodb:x:123456789012:table/222222222222/M"),
-              "ValidationException");
+    EXPECT_EQ(
+        StoreNameFor(env, account, true, "arn:aws:dynamodb:x:123456789012:table/222222222222/M"),
+        "ValidationException");
   }
   EXPECT_EQ(TableArn(env, "123456789012/Music"),
             "arn:aws:dynamodb:us-east-1:123456789012:table/Music");

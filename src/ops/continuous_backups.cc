@@ -17,7 +17,8 @@ namespace {
 double SecondsOf(int64_t micros) { return static_cast<double>(micros / 1000) / 1000.0; }
 
 Error NotFound(std::string_view table) {
-  return Error(ErrorCode::kTableNotFound, "Table not found: " + std::string(table::ShownName(table)));
+  return Error(ErrorCode::kTableNotFound,
+               "Table not found: " + std::string(table::ShownName(table)));
 }
 
 // The table as these operations find it: not while it is CREATING.

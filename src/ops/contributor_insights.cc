@@ -18,8 +18,7 @@ constexpr size_t kRuleNameBytes = 128;  // what CloudWatch allows
 
 Error IndexNotFound(std::string_view table_name, std::string_view index_name) {
   return Error(ErrorCode::kResourceNotFound,
-               "Requested resource not found: Table: " +
-                   std::string(table::ShownName(table_name)) +
+               "Requested resource not found: Table: " + std::string(table::ShownName(table_name)) +
                    " Index: " + std::string(index_name) + " not found");
 }
 

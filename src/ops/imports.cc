@@ -25,7 +25,8 @@ constexpr std::string_view kPurpose = "imports";
 constexpr std::string_view kFormatNames[] = {"DYNAMODB_JSON", "ION", "CSV"};
 
 Error TableExists(const std::string& name) {
-  return Error(ErrorCode::kResourceInUse, "Table already exists: " + std::string(table::ShownName(name)));
+  return Error(ErrorCode::kResourceInUse,
+               "Table already exists: " + std::string(table::ShownName(name)));
 }
 
 CreateTableRequest CreateRequestOf(const TableCreationParameters& parameters) {
@@ -74,8 +75,8 @@ TableCreationParameters ParametersOf(const table::TableDescriptor& table) {
 ImportTableDescription DescriptionOf(const Environment& env, const ImportJob& job) {
   const std::string account(ShownAccount(env, job.table_name));
   ImportTableDescription out{job, account, {}, {}};
-  out.log_group_arn = "arn:aws:logs:" + env.settings.region + ":" + account +
-                      ":log-group:/aws-dynamodb/imports:*";
+  out.log_group_arn =
+      "arn:aws:logs:" + env.settings.region + ":" + account + ":log-group:/aws-dynamodb/imports:*";
   const auto table = table::TableDescriptor::Decode(job.definition);
   if (table.ok()) out.table = ParametersOf(*table);
   return out;

@@ -29,8 +29,8 @@ ArnPlace PlaceOfArn(std::string_view arn);
 
 // The answer of every operation on exports and imports where the engine has none.
 Error NoObjectStore(const Context& ctx);
-// Refuses to begin a job for another account than the default: whoever may name a bucket of the
-// object store reaches all of it.
+// Refuses to begin a job for another account than the default: a bucket's name reaches all of the
+// object store.
 Status CheckJobAccount(const Context& ctx);
 
 // Tokens of pages: the id of the last job, sealed for `purpose`, in hexadecimal digits, 112 of them
@@ -46,12 +46,11 @@ Result<std::string> IdBeforePage(const Environment& env, std::string_view purpos
                                  const std::optional<std::string>& token);
 
 // Returns the job that an ARN of this kind names, of a list of the latest jobs; null if there is
-// none. kValidation with `malformed` if it is no such ARN; kAccessDenied for another account's than the
-// caller's.
+// none. kValidation with `malformed` if it is no such ARN; kAccessDenied for another account's than
+// the caller's.
 template <typename List>
-auto FindJob(const Context& ctx, const List& jobs, const std::string& arn,
-             std::string_view kind, const char* malformed)
-    -> Result<decltype(jobs.Find(std::string()))> {
+auto FindJob(const Context& ctx, const List& jobs, const std::string& arn, std::string_view kind,
+             const char* malformed) -> Result<decltype(jobs.Find(std::string()))> {
   using JobPtr = decltype(jobs.Find(std::string()));
   const std::optional<JobArn> parsed = ParseJobArn(arn, kind);
   if (!parsed) return ValidationError(malformed);

@@ -26,8 +26,7 @@ Result<table::TableDescriptor> Prepare(Context& ctx, const Request& request,
       arn.region != env.settings.region)
     return BackupNotFound(request.backup_arn);
   const table::TableDescriptor& source = backup->manifest.table;
-  ASSIGN_OR_RETURN(table::TableDescriptor descriptor,
-                   DefineRestored(env, target, request, source));
+  ASSIGN_OR_RETURN(table::TableDescriptor descriptor, DefineRestored(env, target, request, source));
   descriptor.restore.emplace();
   descriptor.restore->backup_id = backup->manifest.id;
   descriptor.restore->table_name = source.name;

@@ -171,11 +171,13 @@ Error RestoreTargetTaken(const Environment& env, const std::string& name) {
     const std::string from =
         source.moment_micros ? "table: " + TableArn(env, source.table_name)
                              : "backup: " + BackupArnOf(env, source.table_name, source.backup_id);
-    return Error(ErrorCode::kResourceInUse,
-                 "Table: " + std::string(table::ShownName(name)) + " is already being restored from " + from,
-                 std::make_shared<ExceptionNamePayload>("TableInUseException"));
+    return Error(
+        ErrorCode::kResourceInUse,
+        "Table: " + std::string(table::ShownName(name)) + " is already being restored from " + from,
+        std::make_shared<ExceptionNamePayload>("TableInUseException"));
   }
-  return Error(ErrorCode::kResourceInUse, "Table already exists: " + std::string(table::ShownName(name)),
+  return Error(ErrorCode::kResourceInUse,
+               "Table already exists: " + std::string(table::ShownName(name)),
                std::make_shared<ExceptionNamePayload>("TableAlreadyExistsException"));
 }
 

@@ -114,8 +114,7 @@ Result<Prepared> Prepare(Context& ctx, const Request& request, const std::string
                  std::make_shared<ExceptionNamePayload>("PointInTimeRecoveryUnavailableException"));
   }
   ASSIGN_OR_RETURN(const int64_t moment, MomentOf(env, request, *source.change_log));
-  ASSIGN_OR_RETURN(prepared.target,
-                   DefineRestored(env, target, request, source));
+  ASSIGN_OR_RETURN(prepared.target, DefineRestored(env, target, request, source));
   table::RestoreSource& mark = prepared.target.restore.emplace();
   mark.table_name = name;
   mark.table_id = source.table_id;

@@ -39,8 +39,8 @@ std::string DefaultKeyArn(const Environment& env, std::string_view account) {
   const uint64_t a = hash(0xcbf29ce484222325);
   const uint64_t b = hash(a);
   return KeyService(env, account) + fmt::format("key/{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32,
-                                       (a >> 16) & 0xffff, a & 0xfff, 0x8000 | ((b >> 48) & 0x3fff),
-                                       b & 0xffffffffffff);
+                                                (a >> 16) & 0xffff, a & 0xfff,
+                                                0x8000 | ((b >> 48) & 0x3fff), b & 0xffffffffffff);
 }
 
 // Whether a key is the default key of the account that it names.

@@ -40,7 +40,8 @@ void WarnOfSettings(const table::TableDescriptor& descriptor);
 bool HasShownSettings(const CreateTableRequest& request);
 bool HasShownSettings(const UpdateTableRequest& request);
 
-// Makes sure that every process of the store knows accounts; blocks. kUnavailable as RequireFeatures.
+// Makes sure that every process of the store knows accounts. Blocks; kUnavailable as with
+// RequireFeatures.
 Status RequireAccounts(const Environment& env);
 // The features (kv/features.h) that a change of the catalog needs.
 struct NeededFeatures {

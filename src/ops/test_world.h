@@ -158,7 +158,7 @@ struct TestWorld {
     return std::move(*answer);
   }
 
-  // The same for a caller of another account than the default.
+  // Runs an operation for a caller of another account than the default.
   template <typename Response, typename Request>
   Result<Response> CallAs(std::string account,
                           void (*operation)(Context&, Request, Callback<Response>),

@@ -198,7 +198,7 @@ Result<access::SigningKey> KeyOfCaller(const IamCommand& command) {
   return access::SigningKey{root.pair.id, root.pair.secret, ""};
 }
 
-// What the server said instead of 200: in words, if it is an error of IAM.
+// Returns the error in a reply other than 200: in words, if it is one of IAM.
 Error Refused(const PlainReply& reply) {
   const auto element = [&reply](std::string_view name) -> std::string {
     const size_t begin = reply.body.find(fmt::format("<{}>", name));
@@ -214,8 +214,8 @@ Error Refused(const PlainReply& reply) {
 
 // Sends the server a signed request.
 Result<PlainReply> AskServer(const IamCommand& command, std::string_view target,
-                              std::string_view service, std::string_view content_type,
-                              const std::string& body) {
+                             std::string_view service, std::string_view content_type,
+                             const std::string& body) {
   ASSIGN_OR_RETURN(const Endpoint endpoint, EndpointOf(command.endpoint_url));
   ASSIGN_OR_RETURN(const access::SigningKey key, KeyOfCaller(command));
   const std::string host =
@@ -270,8 +270,8 @@ int ExecuteWhy(const IamCommand& command) {
   const Result<guard::Question> question = QuestionOfWords(command.words);
   if (!question.ok()) return Complain(question.error(), kUsage);
   if (!command.endpoint_url.empty()) {
-    const Result<PlainReply> answer = AskServer(
-        command, "/_stator/access/why", "stator", "application/json", WriteQuestion(*question));
+    const Result<PlainReply> answer = AskServer(command, "/_stator/access/why", "stator",
+                                                "application/json", WriteQuestion(*question));
     if (!answer.ok()) return Complain(answer.error(), kRefused);
     if (answer->status != 200) return Complain(Refused(*answer), kRefused);
     fmt::print("{}\n", PrintableLines(answer->body));

@@ -71,7 +71,7 @@ constexpr std::string_view kManagement = "/_stator";
 constexpr std::string_view kFaults = "/faults/";
 constexpr std::string_view kPast = "/past/";
 
-// What names a table here names one of the default account.
+// Paths and bodies of these calls name tables of the default account.
 constexpr const char* kOfDefaultAccount =
     "Management calls, metrics and the console are the default account's: a key of another account "
     "may not make them.";

@@ -489,7 +489,8 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
 // `call` gets the first word; the others stay with the command.
 void AddIamOptions(CLI::App* app, IamCommand* command, std::string* call) {
   ServeSettings* const s = &command->store;
-  app->add_option("call", *call, "create-user, put-user-policy and so on, account create, or why")->required();
+  app->add_option("call", *call, "create-user, put-user-policy and so on, account create, or why")
+      ->required();
   app->add_option("--data-dir", s->data_dir, "directory of the store")
       ->envname("STATOR_DATA_DIR")
       ->capture_default_str();
@@ -514,8 +515,9 @@ void AddIamOptions(CLI::App* app, IamCommand* command, std::string* call) {
   app->add_option("--region", s->region, "region in ARNs")
       ->envname("STATOR_REGION")
       ->capture_default_str();
-  app->add_option("--endpoint-url", command->endpoint_url,
-                  "of why and account: the server to ask, with the key of AWS_ACCESS_KEY_ID or of the file")
+  app->add_option(
+         "--endpoint-url", command->endpoint_url,
+         "of why and account: the server to ask, with the key of AWS_ACCESS_KEY_ID or of the file")
       ->envname("AWS_ENDPOINT_URL");
   app->add_option("--root-key-file", s->access.root_key_file, "the root user's access key")
       ->envname("STATOR_ROOT_KEY_FILE")

@@ -182,9 +182,9 @@ int64_t LoggedMoment::LastDay() const {
 Status LoggedMoment::CheckThere(kv::Tier tier) const {
   const TablePtr now = store_.Find(table_->descriptor.name);
   if (now == nullptr || now->descriptor.table_id != table_->descriptor.table_id) {
-    return Error(ErrorCode::kResourceNotFound,
-                 "Requested resource not found: Table: " +
-                     std::string(ShownName(table_->descriptor.name)) + " not found");
+    return Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " +
+                                                   std::string(ShownName(table_->descriptor.name)) +
+                                                   " not found");
   }
   const auto& present = now->descriptor.change_log;
   if (!present || present->tablet_id != log().tablet_id) return PastIsOver();

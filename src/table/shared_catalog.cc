@@ -45,8 +45,8 @@ constexpr size_t kNamedChanges = 32;
 constexpr size_t kNameBytes = 8;
 
 Error NotFound(const std::string& table) {
-  return Error(ErrorCode::kResourceNotFound,
-               "Requested resource not found: Table: " + std::string(ShownName(table)) + " not found");
+  return Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " +
+                                                 std::string(ShownName(table)) + " not found");
 }
 
 bool IsWhole(const kv::DeleteRange& range) { return range.begin.empty() && range.end.empty(); }
@@ -413,7 +413,8 @@ Status Store::SettleShards(stream::StreamDescriptor* stream, uint64_t fence) {
 Result<Store::CatalogEdit> Store::EditOfCreate(TableDescriptor* descriptor,
                                                CheckDescriptor& check) {
   if (Find(descriptor->name) != nullptr)
-    return Error(ErrorCode::kResourceInUse, "Table already exists: " + std::string(ShownName(descriptor->name)));
+    return Error(ErrorCode::kResourceInUse,
+                 "Table already exists: " + std::string(ShownName(descriptor->name)));
   if (check) {
     TRY(check(*descriptor));
   }

@@ -200,7 +200,8 @@ void Store::Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor
                       check = std::move(check)]() mutable {
     if (Find(descriptor.name) != nullptr) {
       EndCatalogChange();
-      done(Error(ErrorCode::kResourceInUse, "Table already exists: " + std::string(ShownName(descriptor.name))));
+      done(Error(ErrorCode::kResourceInUse,
+                 "Table already exists: " + std::string(ShownName(descriptor.name))));
       return;
     }
     if (Status checked = check ? check(descriptor) : OkStatus(); !checked.ok()) {
@@ -264,8 +265,9 @@ void Store::StartAlteration(std::string name, std::shared_ptr<Alteration> altera
     a.current = Find(name);
     Status changed;
     if (a.current == nullptr) {
-      changed = Error(ErrorCode::kResourceNotFound,
-                      "Requested resource not found: Table: " + std::string(ShownName(name)) + " not found");
+      changed = Error(
+          ErrorCode::kResourceNotFound,
+          "Requested resource not found: Table: " + std::string(ShownName(name)) + " not found");
     } else {
       a.next = std::make_shared<Table>(*a.current);
       changed = a.change(&a.next->descriptor);
@@ -348,22 +350,22 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
 }
 
 void Store::WhileQuiet(std::string name, QuietTask task, UniqueFunction<void(Status)> done) {
-  BeginCatalogChange(
-      [this, name = std::move(name), task = std::move(task), done = std::move(done)]() mutable {
-        const TablePtr table = Find(name);
-        if (table == nullptr) {
-          EndCatalogChange();
-          done(Error(ErrorCode::kResourceNotFound,
-                     "Requested resource not found: Table: " + std::string(ShownName(name)) + " not found"));
-          return;
-        }
-        table->gate->Hold([this, table, task = std::move(task), done = std::move(done)]() mutable {
-          Status outcome = task(table);
-          table->gate->Open();
-          EndCatalogChange();
-          done(std::move(outcome));
-        });
-      });
+  BeginCatalogChange([this, name = std::move(name), task = std::move(task),
+                      done = std::move(done)]() mutable {
+    const TablePtr table = Find(name);
+    if (table == nullptr) {
+      EndCatalogChange();
+      done(Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " +
+                                                   std::string(ShownName(name)) + " not found"));
+      return;
+    }
+    table->gate->Hold([this, table, task = std::move(task), done = std::move(done)]() mutable {
+      Status outcome = task(table);
+      table->gate->Open();
+      EndCatalogChange();
+      done(std::move(outcome));
+    });
+  });
 }
 
 void Store::TrimChangeLog(std::string name, uint32_t log_tablet_id, int64_t day,
@@ -391,8 +393,8 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
     const TablePtr table = Find(name);
     if (table == nullptr) {
       EndCatalogChange();
-      done(Error(ErrorCode::kResourceNotFound,
-                 "Requested resource not found: Table: " + std::string(ShownName(name)) + " not found"));
+      done(Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " +
+                                                   std::string(ShownName(name)) + " not found"));
       return;
     }
     if (Status checked = check(table->descriptor); !checked.ok()) {

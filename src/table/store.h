@@ -225,7 +225,7 @@ class Store {
   stream::StreamPtr FindStream(std::string_view table_name, std::string_view label) const;
   // By table name in the order of List, then by label.
   std::vector<stream::StreamPtr> ListStreams() const;
-  // The same of the tables of an account; empty: the default.
+  // Returns those of the tables of an account, empty for the default, in the order of ListStreams.
   std::vector<stream::StreamPtr> ListStreamsOf(std::string_view account) const;
   // Succeeds the shards of the table's stream that were opened at `opened_before` or earlier. Does
   // nothing if there are none.
@@ -396,7 +396,7 @@ class Store {
   History history_;
   history::ChangeClock change_clock_;
   mutable std::shared_mutex catalog_mutex_;
-  CatalogObserver* observer_ = nullptr;                   // under catalog_mutex_
+  CatalogObserver* observer_ = nullptr;  // under catalog_mutex_
   using TablesByName = std::map<std::string, TablePtr, NameLess>;
   using StreamsByName =
       std::map<std::pair<std::string, std::string>, stream::StreamPtr, StreamNameLess>;

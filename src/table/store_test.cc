@@ -196,8 +196,8 @@ TEST(Catalog, ReloadsAsItWas) {
 // are no account.
 TEST(Catalog, AnAccountsTablesAreARange) {
   World world;
-  for (const char* name : {"zzz", "123456789012/b", "123456789012/a", "222222222222/a", "12345678901",
-                           "1234567890123", "123456789012", "aaa", "123456789012/c"})
+  for (const char* name : {"zzz", "123456789012/b", "123456789012/a", "222222222222/a",
+                           "12345678901", "1234567890123", "123456789012", "aaa", "123456789012/c"})
     ASSERT_TRUE(world.Create(name).ok()) << name;
   const auto names = [&world](std::string_view account, std::string_view after = {},
                               size_t most = SIZE_MAX) {

@@ -39,7 +39,7 @@ struct NameLess {
     return other == IsOfOtherAccount(b) ? a < b : !other;
   }
 };
-// Of (name of a table, label of a stream).
+// The order of streams, by (name of the table, label).
 struct StreamNameLess {
   template <typename A, typename B>
   bool operator()(const A& a, const B& b) const {

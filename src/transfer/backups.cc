@@ -99,7 +99,8 @@ Result<BackupPtr> Backups::Create(const table::TablePtr& table, std::string name
 }
 
 Result<BackupPtr> Backups::CreateSystem(const table::TablePtr& table, Made then) {
-  return Begin(table, std::string(table::ShownName(table->descriptor.name)) + "$DeletedTableBackup", true, std::move(then));
+  return Begin(table, std::string(table::ShownName(table->descriptor.name)) + "$DeletedTableBackup",
+               true, std::move(then));
 }
 
 BackupPtr Backups::FindSystem(std::string_view table_id) const {

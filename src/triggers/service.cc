@@ -206,7 +206,7 @@ Result<Reply> Service::Create(const Call& call) {
   if (call.check != nullptr &&
       ops::AccountInArn(*members.stream_arn) != environment_.settings.account)
     return InvalidValue("Stream not found: " + *members.stream_arn);
-  const Result<stream::StreamPtr> stream = 
+  const Result<stream::StreamPtr> stream =
       ops::FindDefaultStream(environment_, *members.stream_arn);
   if (!stream.ok()) return InvalidValue("Stream not found: " + *members.stream_arn);
   // In the cloud a role of the function reads the stream; here the caller must be allowed to.
