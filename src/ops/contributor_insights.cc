@@ -238,6 +238,9 @@ void ListContributorInsights(Context& ctx, ListContributorInsightsRequest reques
   }
   std::vector<table::TablePtr> tables;
   if (request.table_name) {
+    // The action has no resource that a policy of another account's table could allow.
+    if (AccountOf(ctx, *request.table_name) != ctx.account)
+      return done(Error(ErrorCode::kAccessDenied, "Access is denied"));
     Result<table::TablePtr> table =
         FindTableOfAnyStatus(ctx, *request.table_name, ErrorCode::kResourceNotFound);
     if (!table.ok()) return done(std::move(table).error());
