@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -68,6 +69,138 @@ TableDescriptor Describe(const std::string& name) {
   d.key_schema.partition = {"pk", model::Type::kS};
   d.attribute_definitions = {d.key_schema.partition, {"g", model::Type::kS}};
   return d;
+}
+
+// A write of one item per table of `tables`, all with the key `key`.
+std::vector<WriteTarget> TargetsIn(Store& store, const std::vector<const char*>& tables,
+                                   const std::string& key) {
+  std::vector<WriteTarget> targets;
+  for (const char* name : tables) {
+    const TablePtr table = store.Find(name);
+    targets.push_back(
+        {table, EncodeItemKey(table->key_schema(), ItemView(Item("{pk: '" + key + "'}")))});
+  }
+  return targets;
+}
+
+// What happens to writes and changes of tables, in its order, on an engine that does all inline.
+class GateOrder : public testing::Test {
+ protected:
+  GateOrder() {
+    for (const char* name : {"a", "b"}) {
+      EXPECT_TRUE(Await<Result<TablePtr>>([&](auto done) {
+                    store_->Create(Describe(name), std::move(done));
+                  }).ok());
+    }
+  }
+  ~GateOrder() override { workers_.Stop(); }
+
+  void Write(const std::string& name, const std::vector<const char*>& tables,
+             const std::string& key, WriteDetour detour = nullptr) {
+    store_->Write(
+        TargetsIn(*store_, tables, key),
+        [this, name, key, n = tables.size()](const auto&) -> Result<std::vector<Change>> {
+          happened_.push_back(name);
+          return std::vector<Change>(n, Change{Change::kPut, Item("{pk: '" + key + "'}")});
+        },
+        [this, name](Status status) {
+          if (!status.ok()) happened_.push_back(name + " refused");
+        },
+        nullptr, std::move(detour));
+  }
+  // A write that runs until Finish.
+  void WriteThatRuns(const std::string& name, const char* table, const std::string& key) {
+    Write(name, {table}, key, [this](const auto&, UniqueFunction<void()> run) {
+      run_ = std::move(run);
+      return true;
+    });
+    ASSERT_TRUE(static_cast<bool>(run_));
+  }
+  void Finish() { UniqueFunction<void()>(std::move(run_))(); }
+  void WhileQuiet(const std::string& name, const char* table) {
+    store_->WhileQuiet(
+        table,
+        [this, name](const TablePtr&) {
+          happened_.push_back(name);
+          return OkStatus();
+        },
+        [](Status status) { EXPECT_TRUE(status.ok()); });
+  }
+
+  ManualClock clock_;
+  WorkerPool workers_{1, 100};
+  kv::MemoryEngine engine_;
+  std::unique_ptr<Store> store_ = Store::Open(engine_, clock_, workers_).value();
+  UniqueFunction<void()> run_;
+  std::vector<std::string> happened_;
+};
+using Order = std::vector<std::string>;
+
+TEST_F(GateOrder, AHolderWaitsForWritesThatRunOnly) {
+  WriteThatRuns("first", "a", "k");
+  for (const char* name : {"second", "third"}) Write(name, {"a"}, "k");
+  WhileQuiet("quiet", "a");
+  Write("fourth", {"a"}, "k");
+  Write("another item", {"a"}, "j");
+  EXPECT_EQ(happened_, Order{});
+  Finish();
+  ASSERT_GE(happened_.size(), 2u);
+  EXPECT_EQ(happened_[0], "first");
+  EXPECT_EQ(happened_[1], "quiet");
+  EXPECT_EQ(happened_.size(), 6u);
+  EXPECT_EQ(store_->latches().size(), 0u);
+}
+
+TEST_F(GateOrder, AWriteThatWaitsForAnItemTakesTheVersionThatIsThere) {
+  WriteThatRuns("first", "a", "k");
+  Write("second", {"a"}, "k");
+  store_->Alter(
+      "a",
+      [](TableDescriptor* d) {
+        IndexDescriptor index;
+        index.name = "by-g";
+        index.key = {{{"g", model::Type::kS}}, {}};
+        index.state = IndexDescriptor::State::kActive;
+        d->indexes.push_back(index);
+        return OkStatus();
+      },
+      [this](Result<TablePtr> altered) {
+        EXPECT_TRUE(altered.ok());
+        happened_.push_back("altered");
+      });
+  Finish();
+  EXPECT_EQ(happened_, (Order{"first", "second", "altered"}));
+  EXPECT_EQ(store_->latches().size(), 0u);
+}
+
+TEST_F(GateOrder, AWriteThatWaitsForAnItemOfADroppedTableIsRefused) {
+  WriteThatRuns("first", "a", "k");
+  for (const char* name : {"second", "third"}) Write(name, {"a"}, "k");
+  store_->Drop(
+      "a", [](const TableDescriptor&) { return OkStatus(); },
+      [this](Result<TablePtr> last) {
+        EXPECT_TRUE(last.ok());
+        happened_.push_back("dropped");
+      });
+  Finish();
+  ASSERT_EQ(happened_.size(), 4u);
+  std::sort(happened_.begin() + 1, happened_.begin() + 3);
+  EXPECT_EQ(happened_, (Order{"first", "second refused", "third refused", "dropped"}));
+  EXPECT_EQ(store_->latches().size(), 0u);
+}
+
+// The transaction is inside a's gate and has an item of a while it waits at b's.
+TEST_F(GateOrder, AWriteOfTwoTablesThatWaitsAtAGateHoldsNobodyUp) {
+  WriteThatRuns("first", "b", "j");
+  WhileQuiet("quiet b", "b");
+  Write("both", {"a", "b"}, "k");
+  WhileQuiet("quiet a", "a");
+  Write("second", {"a"}, "k");
+  Write("another item", {"a"}, "l");
+  EXPECT_EQ(happened_, Order{"another item"});
+  Finish();
+  EXPECT_EQ(happened_, (Order{"another item", "first", "quiet b", "both", "second", "quiet a"}));
+  EXPECT_EQ(store_->latches().size(), 0u);
 }
 
 // Ends the test binary if the work is not done in time: threads that wait for each other cannot be

@@ -3,7 +3,8 @@
 //
 // A writer takes the latches of its keys in sorted order, reads the old images, and lets the
 // latches go as soon as its batch is queued at the engine. The next writer of a key evaluates on
-// the pending image that it finds here. Readers take no latch.
+// the pending image that it finds here. Readers take no latch. A gate (table/gate.h) is waited for
+// with latches held, never a latch inside a gate.
 #pragma once
 
 #include <array>

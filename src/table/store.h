@@ -173,22 +173,23 @@ class Store {
   using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
   // Global indexes that the change adds get their tablets here, and so does time to live. When it
   // adds or takes away indexes (time to live is one), the writes under way finish under the old
-  // set, later ones wait for the change to be durable, and only then `done` hears of it; a new
+  // set, others wait for the change to be durable, and only then `done` hears of it; a new
   // index that is kCreating is then filled, one that is kDeleting removed, in the background, also
   // after a restart. The stream follows the descriptor in the same way: it is made and closed with
   // stream_view_type, and its shards follow the partitions.
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
   // Calls `task` while no write of the table is under way and none begins, so that every change
-  // with a time up to now is durable; then `done`. `task` must not block. kResourceNotFound. Not
-  // where several processes share the store.
+  // with a time up to now is durable; then `done`. A write that waits for another of its items is
+  // not under way. `task` must not block. kResourceNotFound. Not where several processes share the
+  // store.
   using QuietTask = UniqueFunction<Status(const TablePtr& table)>;
   void WhileQuiet(std::string name, QuietTask task, UniqueFunction<void(Status)> done);
   // Deletes the records of the table's change log of the days before `day`, and forgets moments
   // before `since_micros`. Does nothing for another log than that of `log_tablet_id`.
   void TrimChangeLog(std::string name, uint32_t log_tablet_id, int64_t day, int64_t since_micros,
                      CatalogDone done);
-  // Removes the table, its items and its indexes; waits for running writes. `check` may refuse.
-  // Answers with the last version.
+  // Removes the table, its items and its indexes; waits for running writes, and refuses those that
+  // still wait for an item. `check` may refuse. Answers with the last version.
   void Drop(std::string name, CheckDescriptor check, CatalogDone done);
 
   // Gives back the disk of tablets that were dropped.

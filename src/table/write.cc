@@ -1,7 +1,9 @@
 // One write: latches, old images, body, batch.
 //
-// The latches of the targets are taken in sorted order and let go as soon as the batch is queued,
-// so that the next writer of a key joins the same group commit instead of waiting for the disk.
+// The latches of the targets are taken in sorted order, then the gates of their tables are passed,
+// which is left again when the batch is durable. The latches are let go as soon as the batch is
+// queued, so that the next writer of a key joins the same group commit instead of waiting for the
+// disk.
 // What the next writer saw (a pending image) is named in its own batch: if the first is refused, so
 // is the second.
 //
@@ -60,28 +62,7 @@ class WriteOperation {
   // Owns itself from here on.
   void Start() {
     const MustNotFail region("the latches of a write are taken");
-    if (shared_) {
-      started_ = store_.clock().TicksMicros();
-      Prepare();
-      return;
-    }
-    while (entered_ < targets_.size()) {
-      if (const WriteTarget* first = EarlierOfTable(entered_); first != nullptr) {
-        // Inside the gate of one version it must not wait for that of the next, which opens when
-        // the first is empty.
-        targets_[entered_++].table = first->table;
-        continue;
-      }
-      UniqueFunction<void()> later = [this] { Start(); };
-      switch (targets_[entered_].table->gate->EnterOrWait(&later)) {
-        case Gate::Entry::kEntered: ++entered_; break;
-        case Gate::Entry::kLater: return;
-        case Gate::Entry::kClosed:
-          if (TakeCurrentVersion(&targets_[entered_])) break;
-          Finish(Error(ErrorCode::kResourceNotFound, "Requested resource not found"));
-          return;
-      }
-    }
+    if (shared_) started_ = store_.clock().TicksMicros();
     Prepare();
   }
 
@@ -94,11 +75,6 @@ class WriteOperation {
     if (order_.size() > 1) {
       std::sort(order_.begin(), order_.end(),
                 [this](size_t a, size_t b) { return latch_keys_[a] < latch_keys_[b]; });
-    }
-    for (const WriteTarget& target : targets_) {
-      for (const IndexDescriptor& index : target.table->descriptor.indexes) {
-        builds_ |= index.state == IndexDescriptor::State::kCreating;
-      }
     }
     if (token_ == nullptr) {
       TakeLatches();
@@ -149,6 +125,39 @@ class WriteOperation {
       if (!store_.latches().Acquire(latch_keys_[order_[latched_]], &granted)) return;
       ++latched_;
     }
+    PassGates();
+  }
+
+  // Holds all latches meanwhile, so that who holds a gate waits for writes that run and for none
+  // that waits for a latch. This cannot deadlock: whoever holds a gate needs no latch of an item
+  // and holds the catalog's, so that no two gates are held at a time, and a write that waits for
+  // the gate of one table is waited for at no other. Where others write there are fences instead.
+  void PassGates() {
+    while (!shared_ && entered_ < targets_.size()) {
+      if (const WriteTarget* first = EarlierOfTable(entered_); first != nullptr) {
+        // Inside the gate of one version it must not wait for that of the next, which opens when
+        // the first is empty.
+        targets_[entered_++].table = first->table;
+        continue;
+      }
+      UniqueFunction<void()> later = [this] {
+        const MustNotFail region("a write passes the gates of its tables");
+        PassGates();
+      };
+      switch (targets_[entered_].table->gate->EnterOrWait(&later)) {
+        case Gate::Entry::kEntered: ++entered_; break;
+        case Gate::Entry::kLater: return;
+        case Gate::Entry::kClosed:
+          if (TakeCurrentVersion(&targets_[entered_])) break;
+          return Abandon(Error(ErrorCode::kResourceNotFound, "Requested resource not found"));
+      }
+    }
+    for (const WriteTarget& target : targets_) {
+      for (const IndexDescriptor& index : target.table->descriptor.indexes) {
+        builds_ |= index.state == IndexDescriptor::State::kCreating;
+      }
+    }
+    // Not before the gates: what was pending may be settled after a wait there.
     images_.resize(targets_.size());
     for (size_t i = 0; i < targets_.size(); ++i)
       images_[i].pending = store_.latches().Pending(latch_keys_[i]);
