@@ -5,8 +5,6 @@
 
 #include "api/error_render.h"
 #include "base/memory_account.h"
-#include "base/out_of_memory.h"
-#include "base/pump.h"
 #include "server/caller_identity.h"
 #include "server/guarded_request.h"
 #include "server/management_access.h"
@@ -16,16 +14,33 @@ namespace {
 
 // Definitions change rarely; each thread waits for one of them.
 constexpr int kThreads = 8;
-constexpr size_t kMaxQueued = 1024;
-// A thread parses a body of 16 MB in up to 180 MB, decodes it, and waits for the write; the wait is
-// long where a network is behind the engine.
+// A thread parses a body of 16 MB in up to 180 MB and decodes it. Where a network is behind the
+// engine it may also wait.
 constexpr int kLongThreads = 4;
 constexpr int kLongThreadsWaiting = 16;
+constexpr size_t kMostLongBytes = 16 << 20;
 // Bodies of known, moderate size do not queue behind them: some hundred small gzip bodies that
 // unpack to 16 MB would hold a write of 200 KB for half a minute.
 constexpr size_t kMostModerateBytes = 1 << 20;
 constexpr int kModerateThreads = 2;
 constexpr int kModerateThreadsWaiting = 8;
+
+RequestThreads::Options ModerateOptions(bool waiting) {
+  return {.threads = waiting ? kModerateThreadsWaiting : kModerateThreads, .steps_wait = waiting};
+}
+
+// As much as the threads can decode at a time.
+RequestThreads::Options LongOptions(bool waiting) {
+  const int threads = waiting ? kLongThreadsWaiting : kLongThreads;
+  return {.threads = threads,
+          .most_begun_bytes = static_cast<size_t>(threads) * kMostLongBytes,
+          .steps_wait = waiting};
+}
+
+// Of the body, unpacked.
+size_t MostBytes(const http::Request& request) {
+  return request.header("Content-Encoding").empty() ? request.body.size() : kMostLongBytes;
+}
 
 bool IsModerate(const api::Incoming& incoming) {
   return incoming.headers.content_encoding.empty() && incoming.body.size() <= kMostModerateBytes;
@@ -89,9 +104,11 @@ FrontDoor::FrontDoor(api::Service& service, Management& management,
       triggers_(triggers),
       presence_(presence),
       pages_(console_),
-      moderate_(waiting ? kModerateThreadsWaiting : kModerateThreads, kMaxQueued),
-      long_(waiting ? kLongThreadsWaiting : kLongThreads, kMaxQueued) {
-  if (waiting) waiting_ = std::make_unique<WorkerPool>(kThreads, kMaxQueued);
+      moderate_(ModerateOptions(waiting)),
+      long_(LongOptions(waiting)) {
+  if (waiting)
+    waiting_ = std::make_unique<RequestThreads>(
+        RequestThreads::Options{.threads = kThreads, .steps_wait = true});
 }
 
 http::Handler FrontDoor::HandlerOf(Executor& loop) {
@@ -158,49 +175,63 @@ void FrontDoor::Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) 
                   });
 }
 
-std::optional<api::Outgoing> FrontDoor::HandleHere(http::Exchange& exchange, bool may_wait) {
-  Pump pump;
-  std::optional<api::Outgoing> answer;
-  // Destroyed with the callback, called or not.
-  struct Ended {
-    explicit Ended(bool* ended) : ended(ended) {}
-    ~Ended() { *ended = true; }
-    Ended(const Ended&) = delete;
-    Ended& operator=(const Ended&) = delete;
-    bool* const ended;
-  };
-  bool ended = false;
-  api::Incoming incoming = IncomingOf(exchange);
-  const Guarded guarded(exchange, service_.guarded(), &incoming);
-  incoming.may_wait = may_wait;
-  service_.Handle(incoming, pump,
-                  [&answer, end = std::make_unique<Ended>(&ended)](api::Outgoing outgoing) {
-                    answer = std::move(outgoing);
-                  });
-  while (!ended) RunOrOutOfMemory("a step of a request", [&pump] { pump.RunOne(); });
-  return answer;
-}
-
-void FrontDoor::ServeOn(WorkerPool& pool, bool may_wait, std::unique_ptr<http::Exchange> exchange,
-                        Executor& loop) {
-  auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
-  UniqueFunction<void()> task = [this, shared, may_wait, &loop]() mutable {
-    std::optional<api::Outgoing> answer = HandleHere(*(*shared), may_wait);
-    if (answer && answer->again) {
-      (*shared)->memory().Release();
-      answer = HandleHere(*(*shared), /*may_wait=*/true);
-    }
-    std::optional<http::Reply> reply;
-    if (answer) reply = ReplyOf(*std::move(answer));
-    // Nothing of the exchange stays on this thread: it must end in its loop's turn, where it
-    // answers 500 if there is no reply. This thread does not stand in for the loop: it has computed
-    // for long, so the system may well take the processor from it, and the loop would wait.
-    loop.Post([shared = std::move(shared), reply = std::move(reply)]() mutable {
+// The answer to a request whose steps run beside its loop. At its end the exchange goes into the
+// loop's turn, where it must end, and answers 500 if there is no reply.
+class FrontDoor::Answer {
+ public:
+  Answer(std::unique_ptr<http::Exchange> exchange, Executor& loop)
+      : exchange_(std::move(exchange)), loop_(loop) {}
+  ~Answer() {
+    if (exchange_ == nullptr) return;
+    // This thread does not stand in for the loop: it has computed for long, so the system may well
+    // take the processor from it, and the loop would wait.
+    auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange_));
+    loop_.Post([shared = std::move(shared), reply = std::move(reply_)]() mutable {
       if (reply) (*shared)->Send(*std::move(reply));
       shared->reset();
     });
+  }
+  Answer(const Answer&) = delete;
+  Answer& operator=(const Answer&) = delete;
+
+  http::Exchange& exchange() { return *exchange_; }
+  void Set(http::Reply reply) { reply_ = std::move(reply); }
+  // On the loop's thread.
+  void SendNow(http::Reply reply) { std::exchange(exchange_, nullptr)->Send(std::move(reply)); }
+
+ private:
+  std::unique_ptr<http::Exchange> exchange_;
+  Executor& loop_;
+  std::optional<http::Reply> reply_;
+};
+
+void FrontDoor::HandIn(const std::shared_ptr<RequestThreads::Steps>& steps,
+                       std::shared_ptr<Answer> answer, bool may_wait) {
+  http::Exchange& exchange = answer->exchange();
+  api::Incoming incoming = IncomingOf(exchange);
+  const Guarded guarded(exchange, service_.guarded(), &incoming);
+  incoming.may_wait = may_wait;
+  // `answer` stays here until the request, at which much of this points, is handed in. The callback
+  // is destroyed with the request, called or not.
+  service_.Handle(
+      incoming, *steps, [this, steps, answer, may_wait](api::Outgoing outgoing) mutable {
+        if (!outgoing.again || may_wait) return answer->Set(ReplyOf(std::move(outgoing)));
+        answer->exchange().memory().Release();
+        RequestThreads::Steps& again = *steps;
+        again.Post([this, steps = std::move(steps), answer = std::move(answer)]() mutable {
+          HandIn(steps, std::move(answer), /*may_wait=*/true);
+        });
+      });
+}
+
+void FrontDoor::ServeOn(RequestThreads& threads, bool may_wait,
+                        std::unique_ptr<http::Exchange> exchange, Executor& loop) {
+  const size_t bytes = MostBytes(exchange->request());
+  auto answer = std::make_shared<Answer>(std::move(exchange), loop);
+  RequestThreads::Begin begin = [this, answer, may_wait](const auto& steps) mutable {
+    HandIn(steps, std::move(answer), may_wait);
   };
-  if (pool.TryPost(task)) return;
+  if (threads.TryBegin(bytes, begin)) return;
   api::RenderedError error = api::RenderError(
       Error(ErrorCode::kUnavailable, "The server is overloaded: too many requests wait, try again",
             std::make_shared<OverloadPayload>()));
@@ -208,7 +239,7 @@ void FrontDoor::ServeOn(WorkerPool& pool, bool may_wait, std::unique_ptr<http::E
   reply.status = error.status;
   reply.headers.emplace_back("Content-Type", "application/x-amz-json-1.0");
   reply.body = std::move(error.body);
-  (*shared)->Send(std::move(reply));
+  answer->SendNow(std::move(reply));
 }
 
 }  // namespace stator::server

@@ -14,6 +14,7 @@
 #include "server/iam_door.h"
 #include "server/management.h"
 #include "server/presence.h"
+#include "server/request_threads.h"
 #include "server/scaling_door.h"
 #include "server/triggers_door.h"
 
@@ -59,16 +60,17 @@ class FrontDoor {
     return place_.listener == ManagementPlace::kEveryListener ||
            place_.listener == exchange.listener();
   }
-  // Runs the request to its end on a thread that may wait.
+  // Runs the request's steps on threads that may wait.
   void ServeWaiting(std::unique_ptr<http::Exchange> exchange, Executor& loop) {
     ServeOn(*waiting_, /*may_wait=*/true, std::move(exchange), loop);
   }
-  // Runs the request to its end on a thread of `pool`; `may_wait` as in api::Incoming.
-  void ServeOn(WorkerPool& pool, bool may_wait, std::unique_ptr<http::Exchange> exchange,
+  // Runs the request's steps on `threads`; `may_wait` as in api::Incoming.
+  void ServeOn(RequestThreads& threads, bool may_wait, std::unique_ptr<http::Exchange> exchange,
                Executor& loop);
-
-  // Runs the request on this thread and waits for its end; nullopt if it got no answer.
-  std::optional<api::Outgoing> HandleHere(http::Exchange& exchange, bool may_wait);
+  class Answer;
+  // One step: decodes the request and hands it in.
+  void HandIn(const std::shared_ptr<RequestThreads::Steps>& steps, std::shared_ptr<Answer> answer,
+              bool may_wait);
 
   api::Service& service_;
   Management& management_;
@@ -83,9 +85,9 @@ class FrontDoor {
   const Presence* const presence_;
   const console::Pages pages_;
   const console::Pages no_pages_{false};
-  std::unique_ptr<WorkerPool> waiting_;  // null: nothing waits
-  WorkerPool moderate_;                  // for requests with long bodies of at most 1 MB
-  WorkerPool long_;                      // for longer ones, and for packed ones
+  std::unique_ptr<RequestThreads> waiting_;  // null: nothing waits
+  RequestThreads moderate_;                  // for requests with long bodies of at most 1 MB
+  RequestThreads long_;                      // for longer ones, and for packed ones
 };
 
 }  // namespace stator::server

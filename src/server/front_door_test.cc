@@ -2,19 +2,25 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <deque>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/log.h"
 #include "base/pump.h"
+#include "expr/test_notation.h"
 #include "kv/fault_engine.h"
 #include "kv/memory_engine.h"
 #include "kv/shared_memory.h"
 #include "kv_tx/transaction_engine.h"
 #include "server/test_exchange.h"
 #include "server/test_network_engine.h"
+#include "table/key_encoding.h"
 #include "table/store.h"
 
 namespace stator::server {
@@ -66,23 +72,32 @@ class FrontDoorTest : public testing::Test {
 
   http::Reply Ask(std::string_view method, std::string_view target, const std::string& operation,
                   std::string body) {
+    Asked asked{operation, std::move(body), std::nullopt};
+    Send(method, target, &asked);
+    loop_.RunUntil([&] { return asked.reply.has_value(); });
+    return *std::move(asked.reply);
+  }
+  // Stays where it is until it has a reply.
+  struct Asked {
+    std::string operation;
+    std::string body;
     std::optional<http::Reply> reply;
+  };
+  void Send(std::string_view method, std::string_view target, Asked* asked) {
     http::Request request;
     request.method = method;
     request.target = target;
     request.headers = {{"Host", "localhost:8000"},
                        {"Content-Type", "application/x-amz-json-1.0"},
-                       {"X-Amz-Target", operation},
+                       {"X-Amz-Target", asked->operation},
                        {"X-Stator-Management", "true"}};
-    if (operation.empty()) request.headers.erase(request.headers.begin() + 2);
-    const size_t size = body.size();
-    body.append(http::kBodyPadding, ' ');
-    request.body = std::string_view(body).substr(0, size);
-    auto exchange = std::make_unique<LoopExchange>(loop_, std::move(request), &reply);
+    if (asked->operation.empty()) request.headers.erase(request.headers.begin() + 2);
+    const size_t size = asked->body.size();
+    asked->body.append(http::kBodyPadding, ' ');
+    request.body = std::string_view(asked->body).substr(0, size);
+    auto exchange = std::make_unique<LoopExchange>(loop_, std::move(request), &asked->reply);
     exchange->came_to = listener_;
     handler_(std::move(exchange));
-    loop_.RunUntil([&] { return reply.has_value(); });
-    return *std::move(reply);
   }
   void ExpectOk(const std::string& operation, const std::string& body,
                 const std::string& part = "") {
@@ -196,6 +211,57 @@ TEST_F(FrontDoorTest, LongBodiesAreDecodedByThreadsOfTheirOwn) {
   ExpectOk("GetItem", R"({"TableName":"music","Key":{"pk":{"S":"a"}}})", text);
   EXPECT_EQ(Ask("POST", "/", "DynamoDB_20120810.PutItem", text).status, 400);
   ExpectOk("BatchGetItem", R"({"RequestItems":{"music":{"Keys":[{"pk":{"S":"a"}}]}}})", text);
+}
+
+// More of them than there are threads.
+TEST_F(FrontDoorTest, LongBodiesThatWaitForAnItemHoldNoOthersUp) {
+  ExpectOk("CreateTable", R"({"TableName":"music","BillingMode":"PAY_PER_REQUEST",
+      "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]})");
+  const auto put = [](const std::string& key) {
+    return Asked{"DynamoDB_20120810.PutItem",
+                 R"({"TableName":"music","Item":{"pk":{"S":")" + key + R"("},"v":{"S":")" +
+                     std::string(200'000, 'x') + R"("}}})",
+                 std::nullopt};
+  };
+  // A write of the item that does not end before `run` is called.
+  std::promise<UniqueFunction<void()>> runs;
+  std::future<UniqueFunction<void()>> run = runs.get_future();
+  std::vector<table::WriteTarget> targets;
+  const table::TablePtr table = store_->Find("music");
+  targets.push_back(
+      {table, table::EncodeItemKey(table->key_schema(),
+                                   model::ItemView(expr::notation::Item("{pk: 'hot'}")))});
+  store_->Write(
+      std::move(targets),
+      [](const auto&) -> Result<std::vector<table::Change>> {
+        return std::vector<table::Change>(1);
+      },
+      [](Status status) { EXPECT_TRUE(status.ok()); }, nullptr,
+      [&runs](const auto&, UniqueFunction<void()> rest) {
+        runs.set_value(std::move(rest));
+        return true;
+      });
+  UniqueFunction<void()> finish = run.get();
+  // So that a failure is one, and no test that hangs.
+  std::promise<void> others_done;
+  bool in_vain = false;
+  std::thread watch([&, done = others_done.get_future()] {
+    in_vain = done.wait_for(std::chrono::minutes(2)) != std::future_status::ready;
+    finish();
+  });
+  std::deque<Asked> waiting;
+  for (int i = 0; i < 20; ++i) Send("POST", "/", &waiting.emplace_back(put("hot")));
+  Asked other = put("other");
+  Send("POST", "/", &other);
+  loop_.RunUntil([&] { return other.reply.has_value(); });
+  EXPECT_EQ(other.reply->status, 200);
+  others_done.set_value();
+  watch.join();
+  EXPECT_FALSE(in_vain);
+  for (Asked& asked : waiting) {
+    loop_.RunUntil([&] { return asked.reply.has_value(); });
+    EXPECT_EQ(asked.reply->status, 200);
+  }
 }
 
 TEST_F(FrontDoorTest, ManagementCallsDoNotWaitOnTheLoopEither) {
