@@ -6,6 +6,7 @@
 
 #include "ops/backup_arn.h"
 #include "ops/checks.h"
+#include "ops/on_worker.h"
 #include "ops/table_status.h"
 #include "table/history_upkeep.h"
 #include "table/store.h"
@@ -125,7 +126,8 @@ void UpdateContinuousBackups(Context& ctx, UpdateContinuousBackupsRequest reques
     alter();
   };
   if (env.workers.TryPost(task)) return;
-  (*answer)(InternalError("The server is overloaded: too many requests wait for the disk"));
+  (*answer)(
+      TooManyWait("The server is overloaded: too many requests wait for the disk, try again"));
 }
 
 }  // namespace stator::ops

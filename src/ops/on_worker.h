@@ -2,15 +2,22 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "base/executor.h"
+#include "base/memory_account.h"
 #include "ops/context.h"
 
 namespace stator::ops {
 
-// Runs `work` on a thread of `pool`, which may wait, and answers on the loop's thread. Answers
-// kInternal if too much work waits already.
+// The refusal of work for which no thread is free.
+inline Error TooManyWait(std::string message) {
+  return Error(ErrorCode::kUnavailable, std::move(message), std::make_shared<OverloadPayload>());
+}
+
+// Runs `work` on a thread of `pool`, which may wait, and answers on the loop's thread. Answers an
+// overload (IsOverload) if too much work waits already.
 template <typename Response>
 void OnWorker(Context& ctx, WorkerPool& pool, UniqueFunction<Result<Response>()> work,
               Callback<Response> done) {
@@ -23,7 +30,7 @@ void OnWorker(Context& ctx, WorkerPool& pool, UniqueFunction<Result<Response>()>
     });
   };
   if (pool.TryPost(task)) return;
-  (*shared)(InternalError("The server is overloaded: too many such requests wait, try again"));
+  (*shared)(TooManyWait("The server is overloaded: too many such requests wait, try again"));
 }
 
 }  // namespace stator::ops

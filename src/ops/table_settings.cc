@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "ops/checks.h"
+#include "ops/on_worker.h"
 #include "ops/resource_policies.h"
 #include "ops/table_definition.h"
 #include "table/settings_feature.h"
@@ -281,7 +282,8 @@ void RequireFeatures(Environment& env, Executor& loop, NeededFeatures needed,
     });
   };
   if (env.workers.TryPost(task)) return;
-  (*shared)(InternalError("The server is overloaded: too many requests wait for the disk"));
+  (*shared)(
+      TooManyWait("The server is overloaded: too many requests wait for the disk, try again"));
 }
 
 }  // namespace stator::ops

@@ -18,10 +18,13 @@
 #include "kv/memory_engine.h"
 #include "kv/shared_memory.h"
 #include "kv_tx/transaction_engine.h"
+#include "scaling/service.h"
+#include "server/scaling_door.h"
 #include "server/test_exchange.h"
 #include "server/test_network_engine.h"
 #include "table/key_encoding.h"
 #include "table/store.h"
+#include "triggers/service.h"
 
 namespace stator::server {
 namespace {
@@ -262,6 +265,23 @@ TEST_F(FrontDoorTest, LongBodiesThatWaitForAnItemHoldNoOthersUp) {
     loop_.RunUntil([&] { return asked.reply.has_value(); });
     EXPECT_EQ(asked.reply->status, 200);
   }
+}
+
+TEST_F(FrontDoorTest, CallsOfOtherApisThatFindNoThreadAreToComeAgain) {
+  scaling::Service service(*environment_, nullptr, nullptr, false);
+  ScalingDoor scaling(service, HostRules());
+  scaling.Stop();
+  std::optional<http::Reply> reply;
+  http::Request request;
+  request.method = "POST";
+  request.target = "/";
+  request.headers = {{"Host", "localhost:8000"},
+                     {"X-Amz-Target", "AnyScaleFrontendService.DescribeScalableTargets"}};
+  scaling.Handle(std::make_unique<TestExchange>(loop_, std::move(request), &reply));
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, 503) << reply->body;
+  EXPECT_NE(reply->body.find("ServiceUnavailableException"), std::string::npos) << reply->body;
+  EXPECT_EQ(triggers::Service::RenderError(MemoryRefusal()).status, 503);
 }
 
 TEST_F(FrontDoorTest, ManagementCallsDoNotWaitOnTheLoopEither) {

@@ -1,6 +1,9 @@
 #include "server/scaling_door.h"
 
+#include <memory>
 #include <utility>
+
+#include "base/memory_account.h"
 
 namespace stator::server {
 namespace {
@@ -13,22 +16,21 @@ http::Reply ReplyOf(scaling::Reply made) {
   return reply;
 }
 
-http::Reply Refusal(ErrorCode code, const char* text) {
-  return ReplyOf(scaling::Service::RenderError(Error(code, text)));
-}
+http::Reply Refusal(const Error& error) { return ReplyOf(scaling::Service::RenderError(error)); }
 
 }  // namespace
 
 void ScalingDoor::Handle(std::unique_ptr<http::Exchange> exchange) {
   if (IsOfAnotherPage(exchange->request(), hosts_))
-    return exchange->Send(Refusal(ErrorCode::kAccessDenied, kOfAnotherPage));
+    return exchange->Send(Refusal(Error(ErrorCode::kAccessDenied, kOfAnotherPage)));
   threads_.Answer(
       std::move(exchange),
       [this](const access::HttpRequestView& http, const guard::Peer& peer) {
         return ReplyOf(service_.Run(HeaderOf(http, "X-Amz-Target"), http, &peer));
       },
-      Refusal(ErrorCode::kUnavailable,
-              "The server is overloaded: too many calls of auto scaling wait"));
+      Refusal(Error(ErrorCode::kUnavailable,
+                    "The server is overloaded: too many calls of auto scaling wait",
+                    std::make_shared<OverloadPayload>())));
 }
 
 }  // namespace stator::server

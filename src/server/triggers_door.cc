@@ -1,6 +1,9 @@
 #include "server/triggers_door.h"
 
+#include <memory>
 #include <utility>
+
+#include "base/memory_account.h"
 
 namespace stator::server {
 namespace {
@@ -15,22 +18,21 @@ http::Reply ReplyOf(triggers::Reply made) {
   return reply;
 }
 
-http::Reply Refusal(ErrorCode code, const char* text) {
-  return ReplyOf(triggers::Service::RenderError(Error(code, text)));
-}
+http::Reply Refusal(const Error& error) { return ReplyOf(triggers::Service::RenderError(error)); }
 
 }  // namespace
 
 void TriggersDoor::Handle(std::unique_ptr<http::Exchange> exchange) {
   if (IsOfAnotherPage(exchange->request(), hosts_))
-    return exchange->Send(Refusal(ErrorCode::kAccessDenied, kOfAnotherPage));
+    return exchange->Send(Refusal(Error(ErrorCode::kAccessDenied, kOfAnotherPage)));
   threads_.Answer(
       std::move(exchange),
       [this](const access::HttpRequestView& http, const guard::Peer& peer) {
         return ReplyOf(service_.Run(http, &peer));
       },
-      Refusal(ErrorCode::kUnavailable,
-              "The server is overloaded: too many calls of event source mappings wait"));
+      Refusal(Error(ErrorCode::kUnavailable,
+                    "The server is overloaded: too many calls of event source mappings wait",
+                    std::make_shared<OverloadPayload>())));
 }
 
 }  // namespace stator::server
