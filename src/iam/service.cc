@@ -33,6 +33,7 @@ Shape ShapeOf(ErrorCode code) {
     case ErrorCode::kAccessDenied: return {403, "AccessDenied"};
     case ErrorCode::kValidation: return {400, "ValidationError"};
     case ErrorCode::kUnavailable: return {503, "ServiceUnavailable"};
+    case ErrorCode::kLimitExceeded: return {409, "LimitExceeded"};
     default: return {500, "InternalFailure"};
   }
 }

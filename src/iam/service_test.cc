@@ -48,6 +48,7 @@ class IamTest : public testing::Test {
   identity::Identities::Options Options() {
     identity::Identities::Options options;
     options.account = kAccount;
+    options.most_policy_bytes = most_policy_bytes_;
     options.root = identity::KeyPair{root_.id, root_.secret};
     options.keyring = std::make_shared<access::Keyring>(
         access::Keyring::FromKeys({std::string(32, 'm')}).value());
@@ -94,11 +95,31 @@ class IamTest : public testing::Test {
   WorkerPool workers_{1, 100};
   std::unique_ptr<table::Store> store_;
   ops::Environment env_;
+  size_t most_policy_bytes_ = 64 << 20;
   const KeyOf root_{"AKIAROOTROOTROOTROOT", "root's secret"};
   std::unique_ptr<identity::Identities> identities_;
   std::unique_ptr<guard::Gate> gate_;
   std::unique_ptr<Service> service_;
 };
+
+// White space is free of IAM's own limits.
+TEST_F(IamTest, AllPoliciesTogetherAreBoundedAsSent) {
+  most_policy_bytes_ = 250'000;
+  Open();
+  std::string document = Document(R"({"Effect":"Allow","Action":"*","Resource":"*"})");
+  for (int i = 0; i < 100'000; ++i) document += "%20";
+  Ok("Action=CreateUser&UserName=alice");
+  Ok("Action=CreatePolicy&PolicyName=one&PolicyDocument=" + document);
+  Ok("Action=PutUserPolicy&UserName=alice&PolicyName=two&PolicyDocument=" + document);
+  const Reply refused =
+      Ask(root_, "Action=CreatePolicy&PolicyName=three&PolicyDocument=" + document);
+  EXPECT_EQ(refused.status, 409) << refused.body;
+  EXPECT_NE(refused.body.find("LimitExceeded"), std::string::npos) << refused.body;
+  // What is smaller than it was is taken in any case.
+  Ok("Action=PutUserPolicy&UserName=alice&PolicyName=two&PolicyDocument=" +
+     Document(R"({"Effect":"Allow","Action":"*","Resource":"*"})"));
+  Ok("Action=CreatePolicy&PolicyName=three&PolicyDocument=" + document);
+}
 
 TEST_F(IamTest, UsersAndKeysSurviveARestart) {
   const std::string created = Ok("Action=CreateUser&UserName=alice&Path=/team/");

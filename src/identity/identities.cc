@@ -1,5 +1,7 @@
 #include "identity/identities.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "access/policy.h"
@@ -15,6 +17,26 @@ constexpr std::string_view kCheckPurpose = "the check of the master key";
 template <typename T>
 void Append(const std::vector<T>& from, std::vector<T>* to) {
   to->insert(to->end(), from.begin(), from.end());
+}
+
+size_t InlineBytes(const access::Identity& identity) {
+  size_t bytes = 0;
+  for (const access::InlinePolicy& policy : identity.inline_policies)
+    bytes += policy.document.size();
+  return bytes;
+}
+
+size_t PolicyBytes(const Contents& contents) {
+  size_t bytes = 0;
+  for (const access::User& user : contents.records.users) bytes += InlineBytes(user);
+  for (const access::Group& group : contents.records.groups) bytes += InlineBytes(group);
+  for (const access::Role& role : contents.records.roles)
+    bytes += InlineBytes(role) + role.trust_policy.size();
+  for (const access::ManagedPolicy& policy : contents.records.policies) {
+    for (const access::PolicyVersion& version : policy.versions) bytes += version.document.size();
+  }
+  for (const auto& [id, policy] : contents.resources) bytes += policy.text.size();
+  return bytes;
 }
 
 }  // namespace
@@ -154,7 +176,17 @@ Status Identities::ChangeContents(identity::ChangeContents change) {
   TRY(options_.prepare());
   const std::string check =
       can_change() ? keyring_->Seal(kCheckText, kCheckPurpose, &random_) : std::string();
-  TRY(ChangeStored(engine_, options_.account, check, change));
+  const auto bounded = [&](Contents* contents) -> Status {
+    const size_t before = PolicyBytes(*contents);
+    TRY(change(contents));
+    const size_t after = PolicyBytes(*contents);
+    if (after <= std::max(before, options_.most_policy_bytes)) return OkStatus();
+    return Error(ErrorCode::kLimitExceeded,
+                 fmt::format("All policies of the store together may have {} bytes, white space "
+                             "included, and would have {}",
+                             options_.most_policy_bytes, after));
+  };
+  TRY(ChangeStored(engine_, options_.account, check, bounded));
   TRY(Load());
   options_.announce();
   return OkStatus();

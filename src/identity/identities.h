@@ -35,6 +35,9 @@ class Identities final : public access::KeySource {
     // Seals what is stored. Null: the store's records cannot be changed, and there must be none.
     std::shared_ptr<const access::Keyring> keyring;
     bool shared = false;  // other processes may change the store
+    // Bytes of all stored policies together, as sent: those of users, groups, roles, managed ones in
+    // all versions, and those of tables and streams.
+    size_t most_policy_bytes = 64 << 20;
     // Makes the store safe for records of access control, before the first of them.
     std::function<Status()> prepare = [] { return OkStatus(); };
     // Tells the other processes of a change, and waits until they know it.
@@ -82,7 +85,8 @@ class Identities final : public access::KeySource {
   Status ChangeResources(ChangeResourcePolicies change);
 
   // Changes the records of the store; `change` sees them without the declared ones. When it
-  // returns, requests here go by the change, and so do those of other processes. Blocks.
+  // returns, requests here go by the change, and so do those of other processes. kLimitExceeded if
+  // the policies would grow beyond Options::most_policy_bytes. Blocks.
   using ChangeRecords = FunctionRef<Status(access::Records* records)>;
   Status Change(ChangeRecords change);
   // Takes over what other processes changed. Blocks. To be called every second.
