@@ -1,0 +1,89 @@
+// The judge's bench: the findings of one table, by subject. Keys are judged in judge_keys.cc, items
+// and reads in judge_items.cc, indexes in judge_indexes.cc, refusals and capacity in
+// judge_capacity.cc. Internal to the room: judge.h is what others see.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "advise/judge.h"
+
+namespace stator::advise {
+
+// "40%", "0.25%".
+std::string Percent(double part);
+std::string NamesText(const std::set<std::string>& names);
+// What one partition can do.
+double MostOf(throughput::Access access);
+
+// All three outlive it.
+class Bench {
+ public:
+  Bench(const Recording& recording, const TableReport& table, const throughput::UnitPrices& prices)
+      : recording_(recording), table_(table), prices_(prices) {}
+
+  // Once.
+  std::vector<Finding> Take();
+
+ private:
+  using Access = throughput::Access;
+
+  Finding& Add(std::string id, Finding::Level level, const std::string& index, std::string text);
+  // A key as every finding has it.
+  static std::string Name(std::string_view key);
+  // So many units less, in all of the recording, a month.
+  double MonthOf(double read_units, double write_units) const;
+  static double ServedWrites(const ResourceReport& resource);
+  // As it is, or as it was when it was deleted; null for a table.
+  const request_log::IndexDefinition* IndexOf(const ResourceReport& resource) const;
+  bool HasLocal() const;
+  // A server's words on the hottest key: the cures, cheapest first, and before them a thing that
+  // does not help.
+  static std::string ToldText(const throughput::Explanation& told);
+
+  // --- Keys
+  void Keys(const ResourceReport& resource, Access access);
+  // Whether nearly all writes go to one key at a time, and to another one later. Of a date it is
+  // known what tomorrow brings; of other keys it must be seen.
+  static bool MovesOn(const KeyLoadSummary& keys, Access access);
+  // A sentence on the entries of an index that are large because of its projection, or nothing.
+  std::string NarrowerText(const ResourceReport& resource) const;
+  // A sentence on the plan of throughput/suffixes.h; empty where the key needs no suffix.
+  std::string SpreadText(std::string_view key, Access access,
+                         const throughput::SpreadPlan& plan) const;
+  void Suffixes(const ResourceReport& resource);
+
+  // --- Items and reads
+  void Items();
+  static std::string Average(int64_t bytes, int64_t count);
+  // Reads that could be fewer, or of less.
+  void Reads();
+  void Consistency(const ResourceReport& resource);
+  void Deletes();
+  void TimeToLive();
+  // Items and item collections near their largest size.
+  void Sizes();
+
+  // --- Indexes
+  void Indexes();
+  void Projection(const request_log::IndexDefinition& index, const IndexUse& use);
+  // Units that writes of the table pay in its global indexes.
+  void Amplification();
+  void Scans();
+
+  // --- Refusals and capacity
+  void Throttled();
+  static std::string ReasonsText(const ReplaySummary& replay);
+  void Billing();
+  // What is provisioned against what is used.
+  void Capacity();
+
+  const Recording& recording_;
+  const TableReport& table_;
+  const throughput::UnitPrices& prices_;
+  std::vector<Finding> found_;
+};
+
+}  // namespace stator::advise
