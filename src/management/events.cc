@@ -79,6 +79,8 @@ void Write(const Event& event, JsonWriter* json) {
 
 void Events::Listen() {
   environment_.admission.Watch([this](const ops::Admission::Usage& usage) { OnUsage(usage); });
+  environment_.admission.WatchRefusals(
+      [this](const ops::Admission::Refusals& refused) { OnRefusals(refused); });
 }
 
 void Events::Add(Event event) {
@@ -126,46 +128,40 @@ void Events::NoteSplits(const Resource& resource, Told* told) {
 
 void Events::OnUsage(const ops::Admission::Usage& usage) {
   const Resource& resource = usage.resource;
-  const throughput::Meter& meter = *resource.meter;
-  const int64_t now = usage.to_micros;
   const MutexLock lock(mutex_);
   Told& told = ToldOf(resource);
   NoteSplits(resource, &told);
-  for (const Access access : {Access::kRead, Access::kWrite}) {
-    for (size_t l = 0; l < throughput::kLimits; ++l) {
-      const auto limit = static_cast<Limit>(l);
-      const size_t a = static_cast<size_t>(access);
-      if (usage.refused_requests[a][l] == 0) continue;
-      // A clock may go back.
-      const std::optional<int64_t>& last = told.at[a][l];
-      if (last && now >= *last && now - *last < kRepeatMicros) continue;
-      const int64_t refusals = meter.refusals(access, limit);
-      const int64_t requests = refusals - told.refusals[a][l];
-      if (requests <= 0) continue;
-      told.at[a][l] = now;
-      told.refusals[a][l] = refusals;
-      const throughput::Resource& model = meter.resource();
-      throughput::Explanation why =
-          model.Worst(now, access, limit).value_or(throughput::Explanation());
-      const std::string reason(throughput::ReasonCode(model.is_index(), access, limit));
-      Event event;
-      event.at_micros = now;
-      event.kind = "throttled";
-      event.table = resource.table->descriptor.name;
-      if (resource.index != nullptr) event.index = resource.index->name;
-      event.text = why.cause.empty() ? reason : ops::RefusalText(why);
-      event.throttled = Event::Throttled{
-          .reason = reason,
-          .requests = requests,
-          .partition = why.partition,
-          .limit = why.limit,
-          .demand = why.demand,
-          .key = why.hottest.empty() ? std::string() : std::move(why.hottest[0].partition),
-          .advice = std::move(why.advice),
-          .passed = meter.mode() != throughput::Throttling::kEnforce};
-      Add(std::move(event));
-    }
-  }
+}
+
+void Events::OnRefusals(const ops::Admission::Refusals& refused) {
+  const Resource& resource = refused.resource;
+  const throughput::Meter& meter = *resource.meter;
+  const throughput::Explanation& why = refused.why;
+  // It is told again when its second has ended.
+  if (why.so_far) return;
+  const MutexLock lock(mutex_);
+  int64_t& known =
+      ToldOf(resource)
+          .refusals[static_cast<size_t>(refused.access)][static_cast<size_t>(refused.limit)];
+  const int64_t refusals = meter.refusals(refused.access, refused.limit);
+  const int64_t requests = refusals - std::exchange(known, refusals);
+  if (requests <= 0) return;
+  Event event;
+  event.at_micros = refused.now_micros;
+  event.kind = "throttled";
+  event.table = resource.table->descriptor.name;
+  if (resource.index != nullptr) event.index = resource.index->name;
+  event.text = ops::RefusalText(why);
+  event.throttled =
+      Event::Throttled{.reason = std::string(why.reason),
+                       .requests = requests,
+                       .partition = why.partition,
+                       .limit = why.limit,
+                       .demand = why.demand,
+                       .key = why.hottest.empty() ? std::string() : why.hottest[0].partition,
+                       .advice = why.advice,
+                       .passed = meter.mode() != throughput::Throttling::kEnforce};
+  Add(std::move(event));
 }
 
 void Events::NoteChanges(const TableDescriptor& before, const TableDescriptor& now) {

@@ -3,8 +3,8 @@
 // Tables come and go, partitions split, requests are throttled, people turn the fault dial: the
 // newest kMostEvents of these are kept in memory, at most kMostBytes of text. They end with the
 // process, and are of this process where several serve a store. Nothing of it is on the request
-// path: throttling is seen when the meters are read, once a second, and then at most once every
-// kRepeatMicros for a limit of a table or an index.
+// path: throttling is told together with the log's lines, when the second that explains it has
+// ended.
 #pragma once
 
 #include <array>
@@ -49,7 +49,6 @@ class Events {
  public:
   static constexpr size_t kMostEvents = 10'000;
   static constexpr size_t kMostBytes = 4 << 20;
-  static constexpr int64_t kRepeatMicros = 10'000'000;
   static constexpr int64_t kMostReturned = 1000;
 
   // The environment outlives this object.
@@ -75,11 +74,11 @@ class Events {
   struct Told {
     size_t partitions = 0;    // 0: what the meter knows of splits is to be told
     uint64_t last_split = 0;  // the id of a left half; ids rise
-    // When each limit was last told of, in the product's time, and its refusals by then.
-    std::array<std::array<std::optional<int64_t>, throughput::kLimits>, throughput::kAccesses> at;
+    // Of each limit, by the time it was last told of.
     std::array<std::array<int64_t, throughput::kLimits>, throughput::kAccesses> refusals{};
   };
   void OnUsage(const ops::Admission::Usage& usage);
+  void OnRefusals(const ops::Admission::Refusals& refused);
   void NoteSplits(const ops::Admission::Resource& resource, Told* told) REQUIRES(mutex_);
   void NoteChanges(const table::TableDescriptor& before, const table::TableDescriptor& now)
       REQUIRES(mutex_);

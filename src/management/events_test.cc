@@ -105,6 +105,7 @@ TEST_F(EventsTest, ThrottlingIsToldOnceInTenSecondsWithItsCount) {
     requests += all.Whole(at + "/requests");
     EXPECT_EQ(all.Text(at + "/reason"), "TableWriteProvisionedThroughputExceeded");
     EXPECT_GT(all.Text(at + "/text").size(), 40u) << all.Text(at + "/text");
+    EXPECT_EQ(all.Text(at + "/text").find("so far"), std::string::npos) << all.Text(at + "/text");
     EXPECT_EQ(all.Text(at + "/key"), "alice");
     EXPECT_GT(all.Number(at + "/demand"), all.Number(at + "/limit"));
     EXPECT_FALSE(bool(all[at + "/passed"]));

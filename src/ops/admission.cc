@@ -97,23 +97,6 @@ void Follow(const table::TableDescriptor& before, const Wish& old_wish,
   }
 }
 
-// Refusals since the last line of the log, of which no later one has told. Explained anew: the
-// first line of a storm knows little of its demand yet.
-void LogTheRest(const Admission::Resource& resource, int64_t now_micros, int64_t ticks_micros) {
-  Meter& meter = *resource.meter;
-  for (const Access access : {Access::kRead, Access::kWrite}) {
-    for (size_t l = 0; l < throughput::kLimits; ++l) {
-      const auto limit = static_cast<throughput::Limit>(l);
-      const int64_t refusals = meter.TakeUnlogged(access, limit, ticks_micros, kRefusalLogMicros);
-      if (refusals == 0) continue;
-      const throughput::Resource& model = meter.resource();
-      LogRefusals(*resource.table, meter,
-                  {false, access, limit, model.MostRefusedPartition(access, limit), &model, 0},
-                  refusals, now_micros);
-    }
-  }
-}
-
 // What the model has split and the catalog not.
 struct UnstoredSplits {
   std::vector<uint64_t> table;
@@ -397,7 +380,7 @@ void Admission::Advance() {
     // Reported first: partitions that were split since the last time are forgotten by Advance.
     Report(resource, now, &known);
     resource.meter->RecordSplits(model.Advance(now));
-    LogTheRest(resource, now, clock_.TicksMicros());
+    TellRefusals(resource, false);
     if (known.used_at == advances_ || ++place % kEvery == advances_ % kEvery)
       known.key_bytes = model.KeyBytes();
     key_bytes += known.key_bytes;
@@ -408,6 +391,36 @@ void Admission::Advance() {
   ForgetKeys(resources);
   // What is split here is stored when this process decides, or it is there already.
   if (decides()) StoreSplits(resources);
+}
+
+// On the request path nothing is logged: while its second lasts, a refusal knows little of what was
+// asked for.
+void Admission::TellRefusals(const Resource& resource, bool at_end) {
+  Meter& meter = *resource.meter;
+  const throughput::Resource& model = meter.resource();
+  const Meter::LogTime at{clock_.NowMicros(), clock_.TicksMicros()};
+  for (const Access access : {Access::kRead, Access::kWrite}) {
+    for (size_t l = 0; l < throughput::kLimits; ++l) {
+      const auto limit = static_cast<throughput::Limit>(l);
+      if (!meter.HasUnlogged(access, limit, at)) continue;
+      std::optional<throughput::Explanation> why = model.Worst(at.now_micros, access, limit);
+      const int64_t count = meter.TakeUnlogged(access, limit, at, !(why && why->so_far), at_end);
+      if (count == 0) continue;
+      if (!why) {
+        why = model.Explain(at.now_micros, {false, access, limit,
+                                            model.MostRefusedPartition(access, limit), &model, 0});
+      }
+      LogRefusals(*resource.table, meter, *why, count);
+      for (const RefusalWatcher& watcher : refusal_watchers_) {
+        watcher({resource, access, limit, *why, at.now_micros});
+      }
+    }
+  }
+}
+
+void Admission::TellAllRefusals() {
+  const MutexLock advancing(advancing_);
+  for (const Resource& resource : Resources()) TellRefusals(resource, true);
 }
 
 void Admission::StoreSplits(const std::vector<Resource>& resources) {

@@ -95,6 +95,21 @@ class Admission final : public table::CatalogObserver {
   // Those bytes, as of the last Advance.
   size_t KeyBytes() const { return key_bytes_.load(std::memory_order_relaxed); }
 
+  // Refusals of one limit, when the log tells of them: once the second that explains them has
+  // ended, then every Meter::kBetweenLinesMicros.
+  struct Refusals {
+    const Resource& resource;
+    throughput::Access access;
+    throughput::Limit limit;
+    const throughput::Explanation& why;
+    int64_t now_micros;
+  };
+  using RefusalWatcher = std::function<void(const Refusals&)>;
+  // As Watch.
+  void WatchRefusals(RefusalWatcher watcher) { refusal_watchers_.push_back(std::move(watcher)); }
+  // Tells at once what is not told yet: the server stops.
+  void TellAllRefusals();
+
   void OnVersion(const table::Table* before, table::Table* next) override;
 
   // --- As one of several processes of a store (throughput/shares.h). Meters have what this process
@@ -164,6 +179,7 @@ class Admission final : public table::CatalogObserver {
   void Report(const Resource& resource, int64_t now_micros, Known* known) REQUIRES(advancing_);
   // Brings the keys of all meters within their bound.
   void ForgetKeys(const std::vector<Resource>& resources) REQUIRES(advancing_);
+  void TellRefusals(const Resource& resource, bool at_end) REQUIRES(advancing_);
   void StoreSplits(const std::vector<Resource>& resources);
   // Gives the meters of a table, or of all, the mode that they are to have.
   void Spread();
@@ -178,6 +194,7 @@ class Admission final : public table::CatalogObserver {
   // By tablet, as Start found them; never changed afterwards.
   std::map<uint32_t, table::TableCounts> counts_;
   std::vector<Watcher> watchers_;
+  std::vector<RefusalWatcher> refusal_watchers_;
 
   Mutex spreading_;  // taken before mutex_ and before the store's lock
   mutable Mutex mutex_;

@@ -355,14 +355,13 @@ TEST(Admission, ModesAreOfTheServerAndOfTables) {
   EXPECT_EQ(admission.modes().tables.size(), 1u);
 }
 
-// The first line of a storm is written when little of its demand is known yet.
-TEST(Admission, TheLogExplainsTheRestOfAStorm) {
+// While its second lasts, a refusal knows little of what is asked for.
+TEST(Admission, TheLogTellsOfAStormWhenASecondOfItHasEnded) {
   AdmissionWorld world;
   world.CreateIndexed("t", {1, 5}, {1, 5});
   world.env.admission.SetMode("t", Throttling::kEnforce);
   int refused = 0;
-  testing::internal::CaptureStderr();
-  for (int second = 0; second < 12; ++second) {
+  const auto storm = [&] {
     for (int i = 0; i < 50; ++i) {
       PutItemRequest request;
       request.table_name = "t";
@@ -372,20 +371,44 @@ TEST(Admission, TheLogExplainsTheRestOfAStorm) {
       ASSERT_EQ(answer.error().code(), ErrorCode::kProvisionedThroughputExceeded);
       ++refused;
     }
+  };
+  const auto lines_of = [](const std::string& log) {
+    std::vector<std::string> lines;
+    for (size_t from = log.find("throttled"); from != std::string::npos;
+         from = log.find("throttled", from + 1)) {
+      lines.push_back(log.substr(from, log.find('\n', from) - from));
+    }
+    return lines;
+  };
+  std::vector<double> demands;
+  world.env.admission.WatchRefusals([&](const Admission::Refusals& refusals) {
+    EXPECT_FALSE(refusals.why.so_far);
+    demands.push_back(refusals.why.demand);
+  });
+  testing::internal::CaptureStderr();
+  for (int second = 0; second < 12; ++second) {
+    storm();
     world.Tick();
   }
-  const std::string log = testing::internal::GetCapturedStderr();
+  const std::vector<std::string> lines = lines_of(testing::internal::GetCapturedStderr());
   EXPECT_EQ(refused, 12 * 45);
-  std::vector<std::string> lines;
-  for (size_t from = log.find("throttled"); from != std::string::npos;
-       from = log.find("throttled", from + 1)) {
-    lines.push_back(log.substr(from, log.find('\n', from) - from));
-  }
-  ASSERT_EQ(lines.size(), 2u) << log;
-  EXPECT_NE(lines[0].find("requests=1 "), std::string::npos) << lines[0];
-  EXPECT_NE(lines[0].find("Table t: 6 of 5 provisioned writes/s. "), std::string::npos) << lines[0];
-  EXPECT_NE(lines[1].find("Table t: 50 of 5 provisioned writes/s. "), std::string::npos)
-      << lines[1];
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("requests=90 "), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find("Table t: 50 of 5 provisioned writes/s. "), std::string::npos)
+      << lines[0];
+  // The others are told without another refusal.
+  testing::internal::CaptureStderr();
+  world.Tick();
+  world.Tick();
+  const std::vector<std::string> rest = lines_of(testing::internal::GetCapturedStderr());
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_NE(rest[0].find("requests=450 "), std::string::npos) << rest[0];
+  EXPECT_EQ(demands, (std::vector<double>{50, 50}));
+  // Or at once, when the server stops.
+  storm();
+  testing::internal::CaptureStderr();
+  world.env.admission.TellAllRefusals();
+  EXPECT_EQ(lines_of(testing::internal::GetCapturedStderr()).size(), 1u);
 }
 
 TEST(Admission, WatchersHearWhatWasUsedSinceTheLastCall) {

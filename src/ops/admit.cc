@@ -23,7 +23,6 @@ std::optional<Refusal> Refuse(Context& ctx, const table::Table& table,
   // That this process has no part of the capacity yet says nothing about the table.
   if (meter.mode() != Throttling::kEnforce && !ctx.env.admission.Granted()) return std::nullopt;
   meter.CountRefusal(verdict.access, verdict.limit);
-  NoteRefusal(ctx.env, table, meter, verdict);
   if (meter.mode() != Throttling::kEnforce) return std::nullopt;
   return Refusal{
       {table.descriptor, index, verdict.access, verdict.limit, WordsOf(ctx.env, meter, verdict)},

@@ -35,17 +35,8 @@ RefusalWords WordsOf(const Environment& env, Meter& meter, const Verdict& refusa
   return {both.substr(0, at), both.substr(at + 1)};
 }
 
-void NoteRefusal(const Environment& env, const table::Table& table, Meter& meter,
-                 const Verdict& refusal) {
-  const int64_t refusals =
-      meter.TakeUnlogged(refusal.access, refusal.limit, env.clock.TicksMicros(), kRefusalLogMicros);
-  if (refusals == 0) return;
-  LogRefusals(table, meter, refusal, refusals, env.clock.NowMicros());
-}
-
-void LogRefusals(const table::Table& table, const Meter& meter, const Verdict& refusal,
-                 int64_t count, int64_t now_micros) {
-  const Explanation why = meter.resource().Explain(now_micros, refusal);
+void LogRefusals(const table::Table& table, const Meter& meter, const Explanation& why,
+                 int64_t count) {
   LogWarn(meter.mode() == throughput::Throttling::kEnforce ? "throttled" : "would be throttled",
           {{"table", table.descriptor.name},
            {"reason", why.reason},

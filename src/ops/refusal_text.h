@@ -12,9 +12,6 @@
 
 namespace stator::ops {
 
-// Between two lines of the log about one limit of one table or index.
-inline constexpr int64_t kRefusalLogMicros = 10'000'000;
-
 // Two sentences of bounded length: the cause (which key or partition, what was asked for of which
 // limit), then the first cure.
 std::string RefusalText(const throughput::Explanation& explanation);
@@ -22,12 +19,8 @@ std::string RefusalText(const throughput::Explanation& explanation);
 // The words around the service's sentence; some milliseconds old.
 RefusalWords WordsOf(const Environment& env, throughput::Meter& meter,
                      const throughput::Verdict& refusal);
-// Writes a line to the log if the last one about the same limit is old enough. It tells of all
-// refusals since then, refused or let pass.
-void NoteRefusal(const Environment& env, const table::Table& table, throughput::Meter& meter,
-                 const throughput::Verdict& refusal);
-// That line: of `count` refusals like `refusal`, explained as of now.
+// Writes the line of the log about `count` refusals, refused or let pass.
 void LogRefusals(const table::Table& table, const throughput::Meter& meter,
-                 const throughput::Verdict& refusal, int64_t count, int64_t now_micros);
+                 const throughput::Explanation& why, int64_t count);
 
 }  // namespace stator::ops

@@ -507,6 +507,7 @@ void Instance::Close() {
   if (heat_ != nullptr) {
     // What was used since the last look at the meters.
     environment_->admission.Advance();
+    environment_->admission.TellAllRefusals();
     heat_->Keep();
   }
   if (resource_policies_ != nullptr) resource_policies_->Stop();

@@ -237,7 +237,7 @@ class Played {
   void Provision(const Rates& units, int64_t now) {
     const Rates before = resource_.provisioned();
     if (units == before) return;
-    KeepWorst(now);
+    KeepWorst(now + 1'000'000);  // with this capacity its second is over
     if (throughput::IsDecrease(before, units)) {
       if (!throughput::MayDecrease(resource_.settings(), decreases_, now)) ++out_.refused_decreases;
       throughput::CountDecrease(&decreases_, now);

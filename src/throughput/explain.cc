@@ -28,7 +28,7 @@ std::string UnitName(Access access) { return access == Access::kRead ? "read" : 
 std::string CauseOf(const Explanation& e, Access access, Limit limit) {
   const std::string where =
       e.index ? fmt::format("Index {}", e.resource) : fmt::format("Table {}", e.resource);
-  const std::string demand = UnitsText(std::round(e.demand));
+  const std::string demand = UnitsText(std::round(e.demand)) + (e.so_far ? " (so far)" : "");
   const std::string most = UnitsText(e.granted < 0.999 * e.limit ? e.granted : e.limit);
   const std::string rate = access == Access::kRead ? "reads/s" : "writes/s";
   switch (limit) {

@@ -27,15 +27,43 @@ Rates Meter::let_pass() const {
           HalvesToUnits(let_pass_[1].load(std::memory_order_relaxed))};
 }
 
-int64_t Meter::TakeUnlogged(Access access, Limit limit, int64_t ticks_micros,
-                            int64_t interval_micros) {
-  Logged& logged = logged_[static_cast<size_t>(access)][static_cast<size_t>(limit)];
-  int64_t last = logged.at_ticks.load(std::memory_order_relaxed);
-  if (last != INT64_MIN && ticks_micros - last < interval_micros) return 0;
+bool Meter::Logged::IsYoung(LogTime at) const {
+  if (line.ticks_micros == kNever) return false;
+  return at.ticks_micros - line.ticks_micros < kBetweenLinesMicros &&
+         std::abs(at.now_micros - line.now_micros) < kBetweenLinesMicros;
+}
+
+bool Meter::HasUnlogged(Access access, Limit limit, LogTime at) const {
   const int64_t all = refusals(access, limit);
-  if (all == logged.refusals.load(std::memory_order_relaxed)) return 0;
-  if (!logged.at_ticks.compare_exchange_strong(last, ticks_micros)) return 0;
-  return all - logged.refusals.exchange(all);
+  if (all == 0) return false;
+  const MutexLock lock(mutex_);
+  if (lines_ == nullptr) return true;
+  const Logged& logged = (*lines_)[static_cast<size_t>(access)][static_cast<size_t>(limit)];
+  return all != logged.refusals && !(logged.whole && logged.IsYoung(at));
+}
+
+int64_t Meter::TakeUnlogged(Access access, Limit limit, LogTime at, bool ended, bool at_end) {
+  const int64_t all = refusals(access, limit);
+  const MutexLock lock(mutex_);
+  if (lines_ == nullptr) lines_ = std::make_unique<Lines>();
+  Logged& logged = (*lines_)[static_cast<size_t>(access)][static_cast<size_t>(limit)];
+  const int64_t count = all - logged.refusals;
+  const bool young = logged.IsYoung(at);
+  if (count == 0 || (young && logged.whole && !at_end)) return 0;
+  if (logged.seen_ticks == Logged::kNever) logged.seen_ticks = at.ticks_micros;
+  if (!ended) {
+    logged.ended_ticks = Logged::kNever;
+  } else if (logged.ended_ticks == Logged::kNever) {
+    logged.ended_ticks = at.ticks_micros;
+  }
+  const bool whole = at_end || (ended && at.ticks_micros - logged.ended_ticks >= kSettleMicros);
+  if (!whole && (young || at.ticks_micros - logged.seen_ticks < kBetweenLinesMicros)) return 0;
+  logged.line = at;
+  logged.whole = whole;
+  if (!whole) return count;
+  logged.refusals = all;
+  logged.seen_ticks = logged.ended_ticks = Logged::kNever;
+  return count;
 }
 
 std::string Meter::Explained(const Verdict& refusal, int64_t now_micros, int64_t ticks_micros,

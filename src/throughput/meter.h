@@ -64,9 +64,25 @@ class Meter {
 
   // --- What people are told of refusals
 
-  // Refusals to write of in the log now: those by this limit since the last line. 0: not yet, the
-  // last line is younger than `interval_micros`. `ticks_micros` are a clock's TicksMicros.
-  int64_t TakeUnlogged(Access access, Limit limit, int64_t ticks_micros, int64_t interval_micros);
+  // Between two lines of the log about one limit.
+  static constexpr int64_t kBetweenLinesMicros = 10'000'000;
+  // A storm begins in the middle of a second of the model, so that the next second is told of.
+  static constexpr int64_t kSettleMicros = 900'000;
+  // By one thread at a time. Times are a clock's NowMicros and TicksMicros: a manual clock stands
+  // still or jumps.
+  struct LogTime {
+    int64_t now_micros = 0;
+    int64_t ticks_micros = 0;
+  };
+  // Whether there are refusals by this limit that no line has told of, and the last line is not too
+  // young. Cheap without.
+  bool HasUnlogged(Access access, Limit limit, LogTime at) const;
+  // Refusals to write of in the log now: those since the last line. 0: not yet. `ended`: the second
+  // that explains them is over (not Explanation::so_far). A line waits for that, but not beyond
+  // kBetweenLinesMicros: a clock may stand still. Such a line is repeated when the second has
+  // ended.
+  // `at_end`: the server stops, and nothing is waited for.
+  int64_t TakeUnlogged(Access access, Limit limit, LogTime at, bool ended, bool at_end = false);
   // The text that `make` made of a refusal by this limit on this partition, at most
   // kExplanationMicros ago by the time of the model and by the machine's: to explain takes long,
   // and a manual clock jumps.
@@ -88,12 +104,18 @@ class Meter {
   alignas(64) std::array<std::array<std::atomic<int64_t>, kLimits>, kAccesses> refusals_{};
   std::array<std::atomic<int64_t>, kAccesses> let_pass_{};
   struct Logged {
-    std::atomic<int64_t> at_ticks{INT64_MIN};
-    std::atomic<int64_t> refusals{0};
+    static constexpr int64_t kNever = INT64_MIN;
+    int64_t refusals = 0;  // that were told with the whole of their second
+    LogTime line{0, kNever};
+    bool whole = true;             // the last line told of a second that had ended
+    int64_t seen_ticks = kNever;   // since when there has been something to tell
+    int64_t ended_ticks = kNever;  // since when with a second that has ended
+    bool IsYoung(LogTime at) const;
   };
-  std::array<std::array<Logged, kLimits>, kAccesses> logged_;
   std::atomic<bool> splits_pending_{false};
   mutable Mutex mutex_;
+  using Lines = std::array<std::array<Logged, kLimits>, kAccesses>;
+  std::unique_ptr<Lines> lines_ GUARDED_BY(mutex_);  // null until a refusal is looked at
   std::vector<SplitEvent> splits_ GUARDED_BY(mutex_);
   struct Explanation {
     int64_t at_micros = 0;

@@ -25,22 +25,51 @@ TEST(Meter, CountsWhatItIsTold) {
   EXPECT_EQ(meter.let_pass(), (Rates{0, 1.5}));
 }
 
+constexpr int64_t kSecond = 1'000'000;
+
 TEST(Meter, LogsRarelyAndTellsOfAll) {
   Meter meter = MakeMeter();
-  const auto unlogged = [&](int64_t ticks) {
-    return meter.TakeUnlogged(Access::kRead, Limit::kAccount, ticks, 10);
+  const auto unlogged = [&](int64_t second, Limit limit = Limit::kAccount) {
+    const Meter::LogTime at{second * kSecond, second * kSecond};
+    return meter.HasUnlogged(Access::kRead, limit, at)
+               ? meter.TakeUnlogged(Access::kRead, limit, at, true)
+               : 0;
   };
   EXPECT_EQ(unlogged(0), 0) << "nothing was refused";
   meter.CountRefusal(Access::kRead, Limit::kAccount);
-  EXPECT_EQ(unlogged(5), 1);
+  EXPECT_EQ(unlogged(5), 0) << "the storm may have begun in the middle of its second";
+  EXPECT_EQ(unlogged(6), 1);
   meter.CountRefusal(Access::kRead, Limit::kAccount);
   meter.CountRefusal(Access::kRead, Limit::kAccount);
-  EXPECT_EQ(unlogged(14), 0) << "too soon";
-  EXPECT_EQ(unlogged(15), 2);
+  EXPECT_EQ(unlogged(15), 0) << "too soon";
+  EXPECT_EQ(unlogged(16), 0);
+  EXPECT_EQ(unlogged(17), 2);
   EXPECT_EQ(unlogged(100), 0) << "nothing new";
   meter.CountRefusal(Access::kRead, Limit::kProvisioned);
   EXPECT_EQ(unlogged(200), 0) << "another limit";
-  EXPECT_EQ(meter.TakeUnlogged(Access::kRead, Limit::kProvisioned, 200, 10), 1);
+  EXPECT_EQ(unlogged(200, Limit::kProvisioned), 0);
+  EXPECT_EQ(unlogged(201, Limit::kProvisioned), 1);
+}
+
+TEST(Meter, LogsASecondThatHasNotEndedOnlyWhereTheClockStands) {
+  Meter meter = MakeMeter();
+  const auto unlogged = [&](int64_t tick, bool ended, bool at_end = false) {
+    const Meter::LogTime at{ended ? kSecond : 0, tick * kSecond};
+    return meter.HasUnlogged(Access::kRead, Limit::kAccount, at)
+               ? meter.TakeUnlogged(Access::kRead, Limit::kAccount, at, ended, at_end)
+               : 0;
+  };
+  meter.CountRefusal(Access::kRead, Limit::kAccount);
+  for (int64_t tick = 0; tick < 10; ++tick) EXPECT_EQ(unlogged(tick, false), 0) << tick;
+  EXPECT_EQ(unlogged(10, false), 1) << "it is told so far";
+  for (int64_t tick = 11; tick < 20; ++tick) EXPECT_EQ(unlogged(tick, false), 0) << tick;
+  EXPECT_EQ(unlogged(21, true), 0);
+  EXPECT_EQ(unlogged(22, true), 1) << "and whole, without another refusal";
+  EXPECT_EQ(unlogged(23, true), 0);
+  meter.CountRefusal(Access::kRead, Limit::kAccount);
+  EXPECT_EQ(
+      meter.TakeUnlogged(Access::kRead, Limit::kAccount, {kSecond, 24 * kSecond}, false, true), 1)
+      << "the server stops";
 }
 
 TEST(Meter, ExplainsTheSamePartitionRarely) {

@@ -203,17 +203,16 @@ std::optional<Explanation> Resource::Worst(int64_t now_micros, Access access, Li
   const auto found = moments_.find({access, limit});
   if (found != moments_.end() && IsKept(found->second.what.at_micros, now_micros)) {
     const Moment& moment = found->second;
-    const bool stands =
-        limit == Limit::kKeyRange && !over && HasEnded(moment.what.at_micros, second_start_micros_);
+    const bool stands = !over && HasEnded(moment.what.at_micros, second_start_micros_);
     const bool newer =
         e && (moment.epoch != capacity_epoch_ || (!stands && RatioOf(*e) >= RatioOf(moment.what)));
     if (!newer) e = moment.what;
   }
   if (!e) return std::nullopt;
   const Layout& layout = layout_.Current();
+  e->so_far = !over && !HasEnded(e->at_micros, second_start_micros_);
   // No plan is made of a second that has not ended: it would be another one a moment later.
-  if (limit == Limit::kKeyRange && e->spread.partitions == 0 &&
-      (over || HasEnded(e->at_micros, second_start_micros_))) {
+  if (limit == Limit::kKeyRange && e->spread.partitions == 0 && !e->so_far) {
     const double seconds = SecondsOfDemand(e->at_micros);
     const size_t a = static_cast<size_t>(access);
     PlanForHottest(
@@ -291,11 +290,12 @@ Explanation Resource::Explain(int64_t now_micros, const Verdict& refusal) const 
   // A plan is of a second that has ended, and so is the demand that is told with it.
   const bool over = now_micros - second_start_micros_ >= kSecondMicros;
   const bool ended = known && HasEnded(worst.at_micros, second_start_micros_);
-  if (known && (worst.demand > e.demand || (key_range && ended && !over))) {
+  if (known && (worst.demand > e.demand || (ended && !over))) {
     e.demand = worst.demand;
     e.at_micros = worst.at_micros;
   }
   e.demand = std::max(e.demand, e.granted);
+  e.so_far = !over && !HasEnded(e.at_micros, second_start_micros_);
   if (key_range && (ended || over)) {
     // The plan of the worst second of all, if it was this partition's worst, too.
     const Explanation* of_all = found != moments_.end() && found->second.epoch == capacity_epoch_ &&

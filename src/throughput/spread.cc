@@ -240,7 +240,8 @@ void PlanForHottest(const SpreadOn& on, Access access, const UnitsOf& units_of, 
 std::string SpreadText(const SpreadPlan& plan, std::string_view key, Access access, bool on_demand,
                        std::string_view lead, std::string_view things, std::string_view how) {
   if (plan.partitions == 0) {
-    return fmt::format("{} {}{}: how many is told once this second has ended.", lead, things, how);
+    return fmt::format("{} {}{}: how many, the log tells once this second has ended.", lead, things,
+                       how);
   }
   const std::string first =
       plan.capacity <= 0

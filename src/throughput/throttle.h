@@ -71,7 +71,9 @@ struct Explanation {
   // Units per second that the busiest second asked for, of what the limit is about; never less than
   // what refused. All who tell of one refusal tell this number.
   double demand = 0;
-  int64_t at_micros = 0;          // when that was
+  int64_t at_micros = 0;  // when that was
+  // That second has not ended: its demand may grow, and no plan is made of it.
+  bool so_far = false;
   double partition_share = 0;     // of the provisioned capacity, units per second; 0 on demand
   std::vector<HeavyKey> hottest;  // item collections of the partition, by read and write units
   double hottest_share = 0;       // of the partition's units that the hottest collection had

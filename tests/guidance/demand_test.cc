@@ -34,7 +34,13 @@ TEST(Guidance, S21_ABurstOfOneSecondIsToldAsThatSecondsDemand) {
   const Verdict refusal = Burst(&table, 0);
   ASSERT_FALSE(refusal.admitted);
   EXPECT_EQ(table.Explain(0, refusal).demand, 120);
-  EXPECT_EQ(table.Explain(0, refusal).cause, "Table table: 120 of 31 provisioned writes/s");
+  EXPECT_EQ(table.Explain(0, refusal).cause,
+            "Table table: 120 (so far) of 31 provisioned writes/s");
+  EXPECT_TRUE(table.Worst(0, Access::kWrite, Limit::kProvisioned)->so_far);
+  table.Advance(kSecond);
+  EXPECT_EQ(table.Explain(kSecond, refusal).cause, "Table table: 120 of 31 provisioned writes/s");
+  EXPECT_EQ(table.Worst(kSecond, Access::kWrite, Limit::kProvisioned)->cause,
+            "Table table: 120 of 31 provisioned writes/s");
   EXPECT_EQ(table.Worst(0, Access::kWrite, Limit::kProvisioned)->demand, 120);
 }
 
@@ -105,11 +111,14 @@ TEST(Guidance, S27_ARefusalTellsOneNumberOrThatTheNumberFollows) {
   }
   ASSERT_FALSE(first.empty());
   for (const std::string& text : first) {
-    EXPECT_NE(text.find("how many is told once this second has ended"), std::string::npos) << text;
+    EXPECT_NE(text.find("how many, the log tells once this second has ended"), std::string::npos)
+        << text;
+    EXPECT_NE(text.find(" (so far) of 1,000 writes/s"), std::string::npos) << text;
     EXPECT_EQ(text.find("\"day.1\""), std::string::npos) << text;
   }
   std::set<std::string> numbers;
   for (const std::string& text : later) {
+    EXPECT_NE(text.find(": 3,000 of 1,000 writes/s"), std::string::npos) << text;
     const std::string name = "\"day.1\" to \"day.";
     const size_t at = text.find(name);
     ASSERT_NE(at, std::string::npos) << text;

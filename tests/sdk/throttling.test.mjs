@@ -113,7 +113,7 @@ test('constants of the model are settings', options, async () => {
     for (let n = 0; n < 10; n++) await client.putItem({ TableName: 'hot', Item: { pk: S('one') } });
     await assert.rejects(client.putItem({ TableName: 'hot', Item: { pk: S('one') } }), (error) => {
       assert.deepEqual(error.ThrottlingReasons.map(({ reason }) => reason), ['TableWriteKeyRangeThroughputExceeded']);
-      assert.match(error.message, /^Hot key "one": 11 of 10 writes\/s, on 1 of 6 partitions\. /);
+      assert.match(error.message, /^Hot key "one": 11 \(so far\) of 10 writes\/s, on 1 of 6 partitions\. /);
       return true;
     });
     await units(49);
