@@ -102,6 +102,7 @@ bool Bench::HasLocal() const {
 std::string Bench::ToldText(const throughput::Explanation& told) {
   std::string text = told.no_help.empty() ? "" : " " + told.no_help;
   for (const std::string& sentence : told.advice) text += " " + sentence;
+  for (const std::string& sentence : told.notes) text += " " + sentence;
   return text;
 }
 

@@ -149,6 +149,7 @@ std::string LessonText(const Lesson& lesson, const std::vector<Variant>& variant
                   : e.cause + ".");
       if (!e.no_help.empty()) Wrap(&out, "  ", e.no_help);
       for (const std::string& advice : e.advice) Wrap(&out, "  fix: ", advice);
+      for (const std::string& note : e.notes) Wrap(&out, "  note: ", note);
     }
   }
   out += "\nWhat it shows\n";

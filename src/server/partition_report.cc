@@ -62,7 +62,7 @@ std::string Refused(const Resource& resource, Access access, Limit limit, int64_
   const std::optional<throughput::Explanation> worst = model.Worst(now, access, limit);
   const throughput::Explanation why = worst.value_or(throughput::Explanation());
   return fmt::format(
-      R"({{"reason":{},"requests":{},"units":{},"partition":{},"limit":{},"demand":{},"at":{},"key":{},"why":{},"advice":{},"lesson":{}}})",
+      R"({{"reason":{},"requests":{},"units":{},"partition":{},"limit":{},"demand":{},"at":{},"key":{},"why":{},"advice":{},"notes":{},"lesson":{}}})",
       Quoted(throughput::ReasonCode(model.is_index(), access, limit)),
       resource.meter->refusals(access, limit), Number(model.refused(limit).Of(access)),
       worst ? why.partition : model.MostRefusedPartition(access, limit), Number(why.limit),
@@ -74,6 +74,7 @@ std::string Refused(const Resource& resource, Access access, Limit limit, int64_
 }
 
 // By the ranges of the partitions that there are now.
+      Array(why.notes, [](const std::string& sentence) { return Quoted(sentence); }),
 throughput::HeatMap LastHours(const HeatHistories& heat, const Resource& resource,
                               const std::vector<throughput::PartitionView>& partitions,
                               int64_t now) {

@@ -33,6 +33,8 @@ void Trouble(Json* json, const simulate::Trouble& trouble) {
   json->Close(']').Field("hottest_share", e.hottest_share);
   json->Key("advice").Open('[');
   for (const std::string& advice : e.advice) json->Text(advice);
+  json->Close(']').Key("notes").Open('[');
+  for (const std::string& note : e.notes) json->Text(note);
   json->Close(']').Close('}');
 }
 

@@ -127,6 +127,7 @@ void Describe(std::string* out, const Scenario& s, const Outcome& o, const Resou
     }
     if (!e.no_help.empty()) *out += fmt::format("    {}\n", e.no_help);
     for (const std::string& advice : e.advice) *out += fmt::format("    fix: {}\n", advice);
+    for (const std::string& note : e.notes) *out += fmt::format("    note: {}\n", note);
     if (!e.lesson.empty()) *out += fmt::format("    lesson: {}\n", e.lesson);
   }
 }

@@ -284,9 +284,10 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
               ? Lifetime(lifetime_collections_, &KeyObservation::collections).Top(kFewKeys + 1)
               : std::vector<HeavyKey>();
       if (hot && write && is_index() && all_keys.size() <= kFewKeys) {
-        say("status-index",
+        say(entries.empty() ? "status-index" : "slim-index",
             fmt::format("{}The index has only {} key{}: give it another partition key, of two "
-                        "attributes, or query the table without it. {}",
+                        "attributes, or drop it and Scan the table for what it finds (lesson "
+                        "status-index). {}",
                         entries, all_keys.size(), all_keys.size() == 1 ? "" : "s",
                         spread_text("Or spread this one over", "suffixes", "")));
       } else if (hot && write && IsDateWithSuffix(key)) {
@@ -304,7 +305,10 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
           text = entries + spread_text(entries.empty() ? "Spread it over" : "Or spread it over",
                                        "suffixes", ", random or computed");
         }
-        say(one_item && write ? "vote-counter" : "hot-date", std::move(text));
+        say(one_item && write  ? "vote-counter"
+            : !entries.empty() ? "slim-index"
+                               : "hot-date",
+            std::move(text));
       } else if (shares && !left_over) {
         say("hot-date",
             fmt::format("Each partition has its share, this one {} of {} units: spread the load "
@@ -318,7 +322,7 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
       if (settings_.split_for_heat &&
           (e->obstacle == SplitObstacle::kNone || e->obstacle == SplitObstacle::kTooFewSamples)) {
         if (hot && definition_.has_sort_key) {
-          say("", InsideText(*e, access));
+          e->notes.push_back(InsideText(*e, access));
         } else if (!hot) {
           say("on-demand-growth",
               "The partition splits by itself when the heat lasts some minutes; set WarmThroughput "
@@ -327,7 +331,7 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
       }
       if (hot && definition_.has_sort_key && settings_.split_for_heat &&
           e->obstacle == SplitObstacle::kMovingKey)
-        say("", InsideText(*e, access));
+        e->notes.push_back(InsideText(*e, access));
       if (e->obstacle == SplitObstacle::kLocalIndexes) {
         say("",
             "Without local indexes the collection could be split along its sort key: use "
@@ -337,7 +341,7 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
     }
   }
   if (is_index() && write) {
-    advice.push_back(
+    e->notes.push_back(
         fmt::format("Writes of the table wait for its index {}: the table refuses what an index "
                     "refuses.",
                     e->resource));

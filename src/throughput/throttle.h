@@ -84,6 +84,7 @@ struct Explanation {
   std::string cause;                // ten words, without a full stop
   std::string no_help;              // a sentence on what does not help; may be empty
   std::vector<std::string> advice;  // sentences, the cheapest cure first
+  std::vector<std::string> notes;   // sentences that cure nothing: what happens by itself, and why
   std::string_view lesson;          // the example that shows it
 };
 
