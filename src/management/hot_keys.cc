@@ -63,10 +63,12 @@ HotKeys::Seen HotKeys::LookAt(const Resource& resource, int64_t now) {
   for (throughput::PartitionView& view : views) {
     Partition partition{view.id, view.range, view.observed, {}};
     for (throughput::HeavyKey& key : view.hottest) {
-      if (key.weight < kLeastShare * view.observed) continue;
+      if (!key.IsKnown() || key.least() < kLeastShare * view.observed) continue;
       seen.bytes += sizeof(Key) + key.partition.capacity();
-      partition.keys.push_back({std::move(key.partition), key.hash, key.weight});
+      partition.keys.push_back({std::move(key.partition), key.hash, key.least()});
     }
+    std::stable_sort(partition.keys.begin(), partition.keys.end(),
+                     [](const Key& a, const Key& b) { return a.weight > b.weight; });
     if (partition.keys.empty()) continue;
     seen.bytes += sizeof(Partition) + partition.range.from.sort.capacity() +
                   partition.range.to.sort.capacity();

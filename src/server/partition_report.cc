@@ -25,10 +25,14 @@ constexpr int64_t kLastMicros = 3 * 3600 * int64_t{1'000'000};
 constexpr int64_t kColumnSeconds = 300;
 constexpr size_t kMostRows = 256;
 
-std::string Keys(const std::vector<HeavyKey>& keys, double of) {
+// Shares are of what is sure. A sketch of even keys names any of them: those are left out.
+std::string Keys(std::vector<HeavyKey> keys, double of) {
+  std::erase_if(keys, [](const HeavyKey& key) { return !key.IsKnown(); });
+  std::stable_sort(keys.begin(), keys.end(),
+                   [](const HeavyKey& a, const HeavyKey& b) { return a.least() > b.least(); });
   return Array(keys, [of](const HeavyKey& key) {
     return fmt::format(R"({{"partitionKey":{},"share":{}}})", Quoted(key.partition),
-                       Number(of > 0 ? std::min(1.0, key.weight / of) : 0));
+                       Number(of > 0 ? std::min(1.0, key.least() / of) : 0));
   });
 }
 

@@ -171,7 +171,7 @@ Explanation Resource::Describe(Access access, Limit limit, uint64_t partition) c
     }
     e.hottest = Readable(seen.Top(10));
     if (!e.hottest.empty() && seen.total() > 0) {
-      e.hottest_share = std::min(1.0, e.hottest[0].weight / seen.total());
+      e.hottest_share = std::min(1.0, e.hottest[0].least() / seen.total());
       e.order = p.seen().heat.OrderWithin(e.hottest[0].hash);
     }
     const double reads = p.seen().strong + p.seen().eventual;

@@ -22,6 +22,10 @@ struct HeavyKey {
   std::string sort;         // empty where whole item collections are counted
   double weight = 0;        // never too low
   double overestimate = 0;  // by how much `weight` may be too high
+  double least() const { return weight - overestimate; }  // never too high
+  // Whether more of the weight is the key's own than may be that of keys before it in its place:
+  // else it is not known to be a heavy one.
+  bool IsKnown() const { return least() > 0 && least() >= overestimate; }
 };
 
 class HeavyHitters {

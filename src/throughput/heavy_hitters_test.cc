@@ -44,6 +44,19 @@ TEST(HeavyHittersTest, FindsEveryKeyAboveItsShareAndNeverCountsTooLittle) {
   }
 }
 
+TEST(HeavyHittersTest, ASketchOfEvenKeysKnowsNoHeavyOne) {
+  HeavyHitters sketch(HeavyHitters::Of::kCollections, 16, 64);
+  for (uint64_t key = 0; key < 5000; ++key) sketch.Add({key, {}, "k"}, 10);
+  ASSERT_GT(sketch.Top(1)[0].weight, sketch.total() / 50) << "of which it had 1 in 5,000";
+  for (const HeavyKey& key : sketch.Top(16)) {
+    EXPECT_FALSE(key.IsKnown());
+    EXPECT_DOUBLE_EQ(key.least(), 10);
+  }
+  for (int i = 0; i < 1000; ++i) sketch.Add({7, {}, "hot"}, 10);
+  EXPECT_TRUE(sketch.Top(1)[0].IsKnown());
+  EXPECT_DOUBLE_EQ(sketch.Top(1)[0].least(), 10'000);
+}
+
 TEST(HeavyHittersTest, CountsCollectionsOrItems) {
   HeavyHitters collections(HeavyHitters::Of::kCollections, 8, 64);
   HeavyHitters items(HeavyHitters::Of::kItems, 8, 4);
