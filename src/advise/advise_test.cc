@@ -411,6 +411,48 @@ TEST(JudgeTest, TwoFullIndexesAmplifyWrites) {
   EXPECT_LE(cost.busiest_minute.write, cost.busiest_second.write);
 }
 
+// 20 moments of a manual clock, across the end of a minute of it.
+TEST(RecordingTest, SecondsMinutesAndKeysAreCountedOnce) {
+  request_log::TableDefinition table = TableOf("Table");
+  table.on_demand = false;
+  table.read_units = table.write_units = 4000;
+  table.items = 50;
+  table.bytes = 500'000;
+  std::string log = Header() + request_log::WriteLine(table);
+  const int64_t first = 60 - kStart / kSecond % 60 - 12;
+  for (int i = 0; i < 5000; ++i) {
+    Request write = Write(first + i / 250, "S:" + std::to_string(i), 10);
+    write.keys[0].bytes = 10'000;
+    if (i % 10 < 3) {
+      write.outcome = request_log::Outcome::kThrottled;
+      write.write_units = 0;
+    }
+    log += request_log::WriteLine(write);
+  }
+  const Recording recording = Read(log);
+  EXPECT_EQ(recording.seconds(), 20);
+  const ResourceReport& report = recording.tables.at(0).resources.at(0);
+  EXPECT_EQ(report.cost.average.write, 1750);
+  EXPECT_EQ(report.cost.busiest_minute.write, 2500) << "refused ones included";
+  EXPECT_EQ(report.cost.busiest_second.write, 2500);
+  EXPECT_EQ(report.cost.scaled.write, report.cost.fixed.write);
+  EXPECT_LE(report.keys[1].distinct, 5000);
+  EXPECT_EQ(report.requests[1], 3500);
+  EXPECT_EQ(report.refused[1], 1500);
+  std::string text;
+  for (const char c : TextReport(recording, {})) {
+    const char next = c == '\n' ? ' ' : c;
+    if (next != ' ' || !text.ends_with(' ')) text += next;
+  }
+  EXPECT_NE(text.find("5,000 requests in 20s, the first at "), std::string::npos) << text;
+  EXPECT_NE(text.find("50 items, 0.5 MB at "), std::string::npos) << "when it had that";
+  EXPECT_NE(text.find("3,500 requests served, 35,000 units: 1,750/s on average; 1,500 refused."),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("has 0.02% of the units asked for"), std::string::npos) << text;
+  EXPECT_EQ(text.find(" below count"), std::string::npos) << text;
+}
+
 TEST(JudgeTest, CapacityThatRefusedIsNoSaving) {
   request_log::TableDefinition table = TableOf("Table");
   table.on_demand = false;

@@ -59,10 +59,8 @@ struct Analysis::Load {
   void Add(int64_t now, Access access, const std::vector<request_log::Touch>& touches, double units,
            bool refused = false) {
     const size_t a = static_cast<size_t>(access);
-    if (!refused) {
-      ++report.requests[a];
-      units_served[a] += units;
-    }
+    ++(refused ? report.refused : report.requests)[a];
+    if (!refused) units_served[a] += units;
     cost.Add(now, access, units, refused);
     // A batch's units are its keys' in equal parts: more is not recorded.
     for (const request_log::Touch& touch : touches) {

@@ -62,7 +62,8 @@ struct ResourceReport {
   std::string name;
   bool is_index = false;
   std::array<KeyLoadSummary, throughput::kAccesses> keys;  // reads, writes
-  std::array<int64_t, throughput::kAccesses> requests{};
+  std::array<int64_t, throughput::kAccesses> requests{};   // that were served
+  std::array<int64_t, throughput::kAccesses> refused{};    // whose units are known
   // For the key with the highest peak, where one partition does not hold it.
   std::array<throughput::SpreadPlan, throughput::kAccesses> spread;
   // A server's words on that key; absent where the replay has another hottest one, or none.
@@ -135,9 +136,7 @@ struct Recording {
   int64_t start_micros = 0;
   int64_t end_micros = 0;
   std::vector<TableReport> tables;  // by name
-  double seconds() const {
-    return std::max(1.0, static_cast<double>(end_micros - start_micros) / 1e6);
-  }
+  double seconds() const { return SecondsOf(start_micros, end_micros); }
 };
 
 class Analysis {

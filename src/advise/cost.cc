@@ -25,6 +25,14 @@ double Wanted(double units, const throughput::AutoScalingSettings& settings) {
 
 }  // namespace
 
+double SecondsOf(int64_t from_micros, int64_t to_micros) {
+  return static_cast<double>(std::max<int64_t>(0, to_micros - from_micros) / kSecond + 1);
+}
+
+int64_t CostMeter::MinuteOf(int64_t at_micros) const {
+  return (at_micros - *origin_micros_) / kMinute;
+}
+
 void CostMeter::CloseSecond() {
   busiest_second_ = {std::max(busiest_second_.read, second_units_.read),
                      std::max(busiest_second_.write, second_units_.write)};
@@ -32,14 +40,16 @@ void CostMeter::CloseSecond() {
 }
 
 void CostMeter::Add(int64_t at_micros, Access access, double units, bool refused) {
-  const int64_t minute = at_micros / kMinute;
+  if (!origin_micros_) origin_micros_ = at_micros;
+  const int64_t minute = MinuteOf(at_micros);
   if (second_ != at_micros / kSecond) CloseSecond();
   second_ = at_micros / kSecond;
   Of(&second_units_, access) += units;
   if (!minute_) minute_ = minute;
   PassTo(minute);
   Of(&now_, access) += units;
-  if (!refused) Of(&all_, access) += units;
+  Of(&asked_, access) += units;
+  if (!refused) Of(&served_, access) += units;
 }
 
 void CostMeter::PassTo(int64_t minute) {
@@ -73,7 +83,7 @@ void CostMeter::CloseMinute(double seconds) {
   capacity_seconds_.read += std::max(capacity_->read, used.read) * seconds;
   capacity_seconds_.write += std::max(capacity_->write, used.write) * seconds;
   seconds_ += seconds;
-  const int64_t end = (*minute_ + 1) * kMinute;
+  const int64_t end = *origin_micros_ + (*minute_ + 1) * kMinute;
   Rates next = *capacity_;
   for (const Access access : {Access::kRead, Access::kWrite}) {
     const auto changed = policies_[static_cast<size_t>(access)].OnMinute(
@@ -86,19 +96,19 @@ void CostMeter::CloseMinute(double seconds) {
 
 CostSummary CostMeter::Finish(int64_t start_micros, int64_t end_micros) {
   CostSummary out;
-  out.seconds = std::max(1.0, static_cast<double>(end_micros - start_micros) / 1e6);
+  out.seconds = SecondsOf(start_micros, end_micros);
   if (!minute_) return out;
-  PassTo(end_micros / kMinute);
+  PassTo(MinuteOf(end_micros));
   // The last minute is not over, nor is the first one of a short recording.
-  const double rest =
-      static_cast<double>(end_micros - std::max(start_micros, *minute_ * kMinute)) / 1e6;
+  const double rest = SecondsOf(*origin_micros_ + *minute_ * kMinute, end_micros);
   if (rest >= 30 || !capacity_) CloseMinute(std::clamp(rest, 1.0, 60.0));
-  out.average = {all_.read / out.seconds, all_.write / out.seconds};
+  out.average = {served_.read / out.seconds, served_.write / out.seconds};
   CloseSecond();
-  // A short recording has no whole minute, and one that is cut in two looks quieter than it is. Its
-  // last second is not over, so its average may be above its busiest second; no minute's is.
-  busiest_ = {std::min(busiest_second_.read, std::max(busiest_.read, out.average.read)),
-              std::min(busiest_second_.write, std::max(busiest_.write, out.average.write))};
+  // A short recording has no whole minute, and its last second is not over, so that its average may
+  // be above its busiest second; no minute's is.
+  const Rates asked{asked_.read / out.seconds, asked_.write / out.seconds};
+  busiest_ = {std::min(busiest_second_.read, std::max(busiest_.read, asked.read)),
+              std::min(busiest_second_.write, std::max(busiest_.write, asked.write))};
   out.busiest_minute = busiest_;
   out.busiest_second = busiest_second_;
   out.quietest_minute = quietest_.value_or(Rates{});

@@ -10,10 +10,16 @@
 
 namespace stator::advise {
 
+// Seconds that have begun from one request to another: of 20 moments of a manual clock, a second
+// apart, each is a second.
+double SecondsOf(int64_t from_micros, int64_t to_micros);
+
 struct CostSummary {
-  double seconds = 0;                // from the first to the last request
-  throughput::Rates average;         // units per second
-  throughput::Rates busiest_minute;  // units per second
+  double seconds = 0;         // of the recording
+  throughput::Rates average;  // units per second that were served
+  // Units per second that were asked for, refused ones included. Minutes count from the first
+  // request; none is lower than the average of all.
+  throughput::Rates busiest_minute;
   throughput::Rates busiest_second;
   throughput::Rates quietest_minute;
   // Average capacity under auto scaling, each minute at least the units used in it: unused capacity
@@ -35,12 +41,16 @@ class CostMeter {
   void CloseSecond();
   void PassTo(int64_t minute);
 
-  std::optional<int64_t> minute_;
+  int64_t MinuteOf(int64_t at_micros) const;
+
+  std::optional<int64_t> origin_micros_;  // the first request
+  std::optional<int64_t> minute_;         // since then
   std::optional<int64_t> second_;
   throughput::Rates second_units_;  // this second
   throughput::Rates busiest_second_;
-  throughput::Rates now_;  // units, this minute, refused ones included
-  throughput::Rates all_;  // without those
+  throughput::Rates now_;     // units, this minute, refused ones included
+  throughput::Rates asked_;   // all units
+  throughput::Rates served_;  // without the refused ones
   throughput::Rates busiest_;
   std::optional<throughput::Rates> quietest_;
   std::optional<throughput::Rates> capacity_;

@@ -12,8 +12,8 @@ void Bench::Throttled() {
     const throughput::Rates& asked = table_.throttled_units;
     std::string text = fmt::format(
         "The server throttled {} requests of the recording. They asked for {} read and {} write "
-        "units, by the size of their items (a retry asks again); busiest seconds and capacity "
-        "below count them.",
+        "units, by the size of their items (a retry asks again); busiest seconds, busiest "
+        "minutes and capacity in this report count them.",
         NumberText(static_cast<double>(table_.throttled)), NumberText(asked.read),
         NumberText(asked.write));
     if (table_.throttled_unknown > 0) {

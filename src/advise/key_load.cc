@@ -91,6 +91,7 @@ void KeyLoad::Add(int64_t at_micros, std::string_view partition, std::string_vie
   second_.Add(point, units);
   stretch_.Add(point, units);
   distinct_.Add(point.hash);
+  ++added_;
   partitions_.Add(partition);
   if (access_ == throughput::Access::kWrite && !sort.empty()) SeeSort(point.hash, sort);
 }
@@ -156,8 +157,11 @@ KeyLoadSummary KeyLoad::Finish() {
   if (out.units <= 0) return out;
   const std::vector<throughput::HeavyKey> top = life_.Top(kLifeKeys);
   // With a counter to spare each key has its own.
-  out.distinct = top.size() < kLifeKeys ? static_cast<double>(top.size())
-                                        : std::max(distinct_.Estimate(), double{kLifeKeys});
+  // No more keys than were asked for, whatever is estimated.
+  out.distinct = top.size() < kLifeKeys
+                     ? static_cast<double>(top.size())
+                     : std::clamp(distinct_.Estimate(), double{kLifeKeys},
+                                  std::max(double{kLifeKeys}, static_cast<double>(added_)));
   double squares = 0, known = 0;
   for (const throughput::HeavyKey& key : top) {
     const double share = (key.weight - key.overestimate) / out.units;

@@ -90,6 +90,7 @@ class KeyLoad {
   throughput::HeavyHitters second_;
   throughput::HeavyHitters stretch_;
   DistinctCounter distinct_;
+  int64_t added_ = 0;
   int64_t second_at_ = -1;   // whole seconds
   int64_t stretch_at_ = -1;  // tens of seconds
   KeyLoadSummary seen_;

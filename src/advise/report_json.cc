@@ -17,6 +17,7 @@ void Keys(JsonWriter* json, std::string_view name, const ResourceReport& resourc
   const size_t a = static_cast<size_t>(access);
   const KeyLoadSummary& keys = resource.keys[a];
   json->Key(name).Open('{').Key("requests").Whole(resource.requests[a]);
+  json->Key("refused").Whole(resource.refused[a]);
   json->Field("units", resource.cost.average.Of(access) * resource.cost.seconds);
   json->Field("peak_units_per_second", keys.peak_per_second);
   json->Field("distribution", GradeText(GradeOf(keys)));

@@ -36,27 +36,38 @@ void Wrapped(std::string* out, const std::string& head, std::string_view text) {
   *out += line + "\n";
 }
 
+// Small shares as they are: "0.02%".
+std::string ShareText(double share) {
+  if (share < 0.00005) return "less than 0.01%";
+  return fmt::format(fmt::runtime(share < 0.0995 / 100 ? "{:.2f}%" : "{:.1f}%"), 100 * share);
+}
+
 void Load(std::string* out, const ResourceReport& resource, Access access) {
   const size_t a = static_cast<size_t>(access);
   const KeyLoadSummary& keys = resource.keys[a];
   const CostSummary& cost = resource.cost;
   if (resource.requests[a] == 0) return;
-  std::string text =
-      fmt::format("{} requests, {} units: {}/s on average, {}/s in the busiest minute",
-                  NumberText(static_cast<double>(resource.requests[a])),
-                  NumberText(cost.average.Of(access) * cost.seconds),
-                  NumberText(cost.average.Of(access)), NumberText(cost.busiest_minute.Of(access)));
+  const bool refused = resource.refused[a] > 0;
+  std::string text = fmt::format(
+      "{} requests{}, {} units: {}/s on average{} {}/s in the busiest minute",
+      NumberText(static_cast<double>(resource.requests[a])), refused ? " served" : "",
+      NumberText(cost.average.Of(access) * cost.seconds), NumberText(cost.average.Of(access)),
+      refused ? fmt::format("; {} refused. Asked for, refused ones included:",
+                            NumberText(static_cast<double>(resource.refused[a])))
+              : ",",
+      NumberText(cost.busiest_minute.Of(access)));
   if (keys.peak_per_second > 0)
     text += fmt::format(", {} in the busiest second", NumberText(keys.peak_per_second));
   Wrapped(out, a == 0 ? "    reads   " : "    writes  ", text + ".");
   if (keys.hottest.empty()) return;
-  text = fmt::format(
-      "{}: the hottest of about {} key{} (\"{}\") has {:.1f}%{}.", GradeText(GradeOf(keys)),
-      NumberText(std::round(keys.distinct)), std::round(keys.distinct) == 1 ? "" : "s",
-      KeyForPeople(keys.hottest[0].key), 100 * keys.hottest[0].share,
-      std::round(keys.effective) < 2 ? ""
-                                     : fmt::format(", they spread like {} equal ones",
-                                                   NumberText(std::round(keys.effective))));
+  text = fmt::format("{}: the hottest of about {} key{} (\"{}\") has {} of the units{}{}.",
+                     GradeText(GradeOf(keys)), NumberText(std::round(keys.distinct)),
+                     std::round(keys.distinct) == 1 ? "" : "s", KeyForPeople(keys.hottest[0].key),
+                     ShareText(keys.hottest[0].share), refused ? " asked for" : "",
+                     std::round(keys.effective) < 2
+                         ? ""
+                         : fmt::format(", they spread like {} equal ones",
+                                       NumberText(std::round(keys.effective))));
   const throughput::ModelSettings model;
   const double most = a == 0 ? model.partition_read_units : model.partition_write_units;
   if (GradeOf(keys) != Grade::kGood && keys.peak_per_second < kIdlePart * most)
@@ -125,15 +136,19 @@ bool Used(const TableReport& table) {
 void Table(std::string* out, const Recording& recording, const TableReport& table,
            const throughput::UnitPrices& prices) {
   const request_log::TableDefinition& d = table.definition;
-  *out +=
-      fmt::format("\nTable {}, {}", d.name,
-                  !table.defined ? std::string("not defined in the recording")
-                  : d.on_demand  ? std::string("on-demand")
-                                 : fmt::format("provisioned {} RCU, {} WCU",
-                                               NumberText(d.read_units), NumberText(d.write_units)));
-  if (d.items > 0)
+  std::string billing = "not defined in the recording";
+  if (table.defined) {
+    billing = d.on_demand ? "on-demand"
+                          : fmt::format("provisioned {} RCU, {} WCU", NumberText(d.read_units),
+                                        NumberText(d.write_units));
+  }
+  *out += fmt::format("\nTable {}, {}", d.name, billing);
+  if (d.items > 0) {
     *out += fmt::format(", {} items, {:.1f} MB", NumberText(static_cast<double>(d.items)),
                         static_cast<double>(d.bytes) / (1 << 20));
+    if (d.at_micros + 1'000'000 < recording.end_micros)
+      *out += fmt::format(" at {}", FormatTime(d.at_micros));
+  }
   *out += '\n';
   for (const ResourceReport& resource : table.resources) {
     if (resource.requests[0] + resource.requests[1] == 0) continue;
@@ -177,7 +192,7 @@ std::string TextReport(const Recording& recording, const throughput::UnitPrices&
       fmt::format("{} requests in {}", NumberText(static_cast<double>(recording.requests)),
                   SpanText(recording.seconds()));
   if (recording.requests > 0) {
-    out += fmt::format(", {} to {}", FormatTime(recording.start_micros),
+    out += fmt::format(", the first at {}, the last at {}", FormatTime(recording.start_micros),
                        FormatTime(recording.end_micros));
   }
   out += '\n';

@@ -157,7 +157,13 @@ test('S53: of a hot key of an index, exception, partitions and advise tell one d
   assert.deepEqual([told.demand, told.limit, told.key], [1750, 1000, 'returns']);
   const advice = spawnSync(binary, ['advise', '--json', recording], { encoding: 'utf8' });
   assert.equal(advice.status, 0, advice.stderr);
-  const findings = JSON.parse(advice.stdout).tables[0].findings;
+  const [{ findings, resources }] = JSON.parse(advice.stdout).tables;
+  // Three seconds: 1,750 served of 2,500, as the other tellers have it, and no more keys than requests.
+  for (const { name, average, busiest_minute, busiest_second, writes } of resources) {
+    assert.deepEqual([average.write, busiest_minute.write, busiest_second.write], [1750, 2500, 2500], name);
+    assert.deepEqual([writes.requests, writes.refused], [525, 225], name);
+    assert.ok(writes.distinct_keys <= 750, `${name}: ${writes.distinct_keys}`);
+  }
   const hot = findings.find(({ id, index }) => id === 'hot-key' && index === 'by-desk');
   assert.match(hot.text, entry);
   assert.ok(hot.text.startsWith('Key "returns" takes 1,750 write units in its busiest second'), hot.text);
