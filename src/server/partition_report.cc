@@ -74,11 +74,11 @@ std::string Refused(const Resource& resource, Access access, Limit limit, int64_
       why.hottest.empty() ? "null" : Quoted(why.hottest[0].partition),
       worst ? Quoted(ops::RefusalText(why)) : "null",
       Array(why.advice, [](const std::string& sentence) { return Quoted(sentence); }),
+      Array(why.notes, [](const std::string& sentence) { return Quoted(sentence); }),
       why.lesson.empty() ? "null" : Quoted(why.lesson));
 }
 
 // By the ranges of the partitions that there are now.
-      Array(why.notes, [](const std::string& sentence) { return Quoted(sentence); }),
 throughput::HeatMap LastHours(const HeatHistories& heat, const Resource& resource,
                               const std::vector<throughput::PartitionView>& partitions,
                               int64_t now) {
@@ -86,6 +86,7 @@ throughput::HeatMap LastHours(const HeatHistories& heat, const Resource& resourc
   window.from_micros = std::max<int64_t>(0, now - kLastMicros);
   window.to_micros = now;
   window.now_micros = now;
+  window.born_micros = BornOf(resource);
   window.step_seconds = kColumnSeconds;
   if (partitions.size() <= kMostRows) {
     for (const throughput::PartitionView& p : partitions) window.rows.push_back(p.range);

@@ -49,6 +49,11 @@ uint32_t TabletOf(const ops::Admission::Resource& resource) {
                                    : resource.table->descriptor.tablet_id;
 }
 
+int64_t BornOf(const ops::Admission::Resource& resource) {
+  return resource.index != nullptr ? resource.index->created_micros
+                                   : resource.table->descriptor.created_micros;
+}
+
 throughput::Rates ConsumedPerSecond(const HeatUnits& units, double seconds) {
   return {static_cast<double>(units.read) / 2 / seconds,
           static_cast<double>(units.write) / 2 / seconds};

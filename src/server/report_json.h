@@ -49,5 +49,7 @@ std::vector<throughput::HeatUnits> ColumnSums(const throughput::HeatMap& map);
 
 // Of its entries, in Space::kItems: what its heat history goes by.
 uint32_t TabletOf(const ops::Admission::Resource& resource);
+// When the table or index was created.
+int64_t BornOf(const ops::Admission::Resource& resource);
 
 }  // namespace stator::server

@@ -320,7 +320,11 @@ Result<TableReports::Report> TableReports::Render(std::string_view target,
   const int64_t now = environment_.clock.NowMicros();
   ASSIGN_OR_RETURN(const throughput::HeatHistory::Window window, WindowOf(query, now));
   std::vector<HeatMap> maps;
-  for (const Resource& resource : resources) maps.push_back(heat_.Map(TabletOf(resource), window));
+  for (const Resource& resource : resources) {
+    throughput::HeatHistory::Window of_resource = window;
+    of_resource.born_micros = BornOf(resource);
+    maps.push_back(heat_.Map(TabletOf(resource), of_resource));
+  }
   if (wanted->subject == Subject::kHeatPicture ||
       accept.find("image/svg+xml") != std::string_view::npos) {
     std::vector<Drawn> drawn;

@@ -295,9 +295,10 @@ HeatMap HeatHistory::Map(const Window& window) const {
   map.column_seconds = step;
   const int64_t columns = (length + step - 1) / step;
   for (int64_t i = 0; i < columns; ++i) {
-    const double since =
-        static_cast<double>(now_micros) / kMicros - static_cast<double>(from + i * step);
-    map.covered_seconds.push_back(std::clamp(since, 1.0, static_cast<double>(step)));
+    const int64_t begins = std::max((from + i * step) * kMicros, window.born_micros);
+    const int64_t ends = std::min((from + (i + 1) * step) * kMicros, now_micros);
+    map.covered_seconds.push_back(
+        std::clamp(static_cast<double>(ends - begins) / kMicros, 1.0, static_cast<double>(step)));
   }
   map.cells.assign(map.rows.size(), std::vector<HeatMap::Cell>(static_cast<size_t>(columns)));
   for (const Slot& slot : tiers_[tier]) {

@@ -69,7 +69,8 @@ struct HeatMap {
   int64_t column_seconds = 1;
   std::vector<KeyRange> rows;
   std::vector<std::vector<Cell>> cells;  // [row][column]
-  // How much of each column there has been: the last one may not be over. Never 0.
+  // How much of each column there has been: the last one may not be over, and what is counted may
+  // be younger than the first. Never 0.
   std::vector<double> covered_seconds;
   size_t columns() const { return covered_seconds.size(); }
 };
@@ -110,6 +111,7 @@ class HeatHistory {
     int64_t step_seconds = 1;
     std::vector<KeyRange> rows;  // ascending, none twice; none: the ranges of now
     int64_t now_micros = 0;      // if later than the last call of Record: nothing was counted since
+    int64_t born_micros = 0;     // there was nothing to count before
   };
   // Begins and steps are rounded to what is kept so far back; what is older than all tiers is left
   // out. A range that lies across rows is shared out by their parts of the hash space, and its load

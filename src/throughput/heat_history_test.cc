@@ -132,6 +132,20 @@ TEST(HeatHistoryTest, AMapGoesOnUntilNow) {
   EXPECT_DOUBLE_EQ(map.cells[0][0].read_load, 0.05);
 }
 
+TEST(HeatHistoryTest, AColumnCountsFromTheBirthOfWhatItCounts) {
+  HeatHistory history;
+  history.RecordIdle(kStart + 10 * kSecond);
+  history.Record(kStart + 30 * kSecond, {{{1, Quarters(0, 4), false, Reads(40)}}});
+  HeatHistory::Window window = Since(kStart - 3600 * kSecond, kStart + 30 * kSecond, 60);
+  window.now_micros = kStart + 30 * kSecond;
+  const auto last = [&] { return history.Map(window); };
+  EXPECT_DOUBLE_EQ(last().covered_seconds.back(), 30);
+  window.born_micros = kStart + 10 * kSecond;
+  EXPECT_DOUBLE_EQ(last().covered_seconds.back(), 20);
+  EXPECT_DOUBLE_EQ(last().cells[0].back().read_load, 2);
+  EXPECT_DOUBLE_EQ(last().covered_seconds.front(), 1) << "it was not there: never 0";
+}
+
 TEST(HeatHistoryTest, ASeriesIsARowOfOnesOwn) {
   HeatHistory history;
   history.RecordIdle(kStart);

@@ -129,7 +129,7 @@ async function createDesks(server) {
 test('S53: of a hot key of an index, exception, partitions and advise tell one demand', async () => {
   const recording = path.join(kScratch, 'index.log');
   const server = await Server.start({ args: [...manual, '--throttling=enforce', '--record', recording] });
-  let refused, told;
+  let refused, told, tickets;
   try {
     await createDesks(server);
     const pad = { S: 'x'.repeat(10 * 1024 - 200) };
@@ -142,8 +142,8 @@ test('S53: of a hot key of an index, exception, partitions and advise tell one d
       refused = replies.filter(({ status }) => status !== 200);
       await advanceClock(server, 1);
     }
-    told = (await request(server.endpoint, { method: 'GET', path: '/_stator/tables/events/partitions',
-      headers: { 'X-Stator-Management': 'true' } })).json().resources[1].refused[0];
+    [tickets, { refused: [told] }] = (await request(server.endpoint, { method: 'GET', path: '/_stator/tables/events/partitions',
+      headers: { 'X-Stator-Management': 'true' } })).json().resources;
   } finally {
     await server.stop();
   }
@@ -154,6 +154,17 @@ test('S53: of a hot key of an index, exception, partitions and advise tell one d
   assert.match(refused.at(-1).json().message, entry);
   assert.match(told.why, entry);
   assert.ok(refused.at(-1).json().message.startsWith(`${cause}. `), refused.at(-1).text);
+  assert.match(refused.at(-1).json().message, /Lesson: slim-index\.$/, 'the lesson of the first cure');
+  // The log waits for the second's end, or the server's.
+  const lines = server.output.split('\n').filter((line) => line.includes(' throttled ') && !line.includes('(so far)'));
+  assert.ok(lines.length > 0, server.output);
+  for (const line of lines) assert.ok(line.includes(cause.replaceAll('"', '\\"')), line);
+  // Each ticket is written once: the sketch knows of no hot one.
+  assert.deepEqual(tickets.hottest, []);
+  assert.deepEqual(tickets.partitions.flatMap(({ hottest }) => hottest), []);
+  // 175 tickets of 10 units a second are stored, since the table was created.
+  const stored = tickets.lastHours.consumed.write;
+  assert.equal(Math.max(...stored), Math.round(1750 * 100) / 100, stored.join(' '));
   assert.deepEqual([told.demand, told.limit, told.key], [1750, 1000, 'returns']);
   const advice = spawnSync(binary, ['advise', '--json', recording], { encoding: 'utf8' });
   assert.equal(advice.status, 0, advice.stderr);
