@@ -222,12 +222,17 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
       }
       return static_cast<double>(most);
     };
+    // A column that throttled has a second in which the limit in force was reached, whatever its
+    // average is.
+    const auto shade_of = [&](size_t column) {
+      return value(column, true) > 0 ? kShades : ShadeOf(value(column, false));
+    };
     // Neighbours of one colour are one rectangle.
     for (size_t column = 0; column < r.columns.size();) {
-      const int shade = ShadeOf(value(column, false));
+      const int shade = shade_of(column);
       const int refused = static_cast<int>(std::ceil(value(column, true) * 4));
       size_t end = column + 1;
-      while (end < r.columns.size() && ShadeOf(value(end, false)) == shade &&
+      while (end < r.columns.size() && shade_of(end) == shade &&
              static_cast<int>(std::ceil(value(end, true) * 4)) == refused) {
         ++end;
       }
@@ -235,7 +240,8 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
       const double width = step * static_cast<double>(end - column);
       *out += fmt::format(
           "<rect class=\"h{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\">"
-          "<title>{}: {:.0f}% of its limit, {:.0f}% of requests throttled</title></rect>\n",
+          "<title>{}: {:.0f}% of what a partition can do on average, {:.0f}% of requests "
+          "throttled</title></rect>\n",
           shade, x, y, width + 0.05, height + 0.05, Escaped(NameOf(r.rows[line * group])),
           100 * value(column, false), 100 * value(column, true));
       if (refused > 0) {
@@ -359,6 +365,11 @@ std::string HeatMap(const HeatPicture& picture) {
   body += fmt::format("<path class=\"mark\" d=\"M{} {}l4 -4l4 4l-4 4z\"/>\n", x + 84, y - 4);
   Text(&body, x + 96, y, "split");
   Text(&body, x + 140, y, "lines: dashed provisioned, blue consumed, red asked for");
+  y += 16;
+  Text(
+      &body, kLeft, y,
+      "a column's colour: its average of what a partition can do; full where it throttled, because "
+      "a second of it reached the limit in force");
   for (const HeatPanel& r : picture.panels) {
     if (r.columns.empty()) continue;
     y += 34;

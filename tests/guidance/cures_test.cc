@@ -284,6 +284,37 @@ TEST(Guidance, S91_HeatIsRelativeToTheLimitInForce) {
   float hottest = 0;
   for (const simulate::Row& row : played.resource().rows) hottest = std::max(hottest, row.heat[60]);
   EXPECT_NEAR(hottest, 1, 0.01);
+  const std::string svg = simulate::HeatMap(played.scenario, played.outcome);
+  EXPECT_TRUE(Says(svg, "<rect class=\"h20\"")) << svg.substr(0, 2000);
+}
+
+TEST(Guidance, S91_AColumnWithOneFullSecondIsNotPale) {
+  // Many minutes in one column: the burst of one is refused in it.
+  const Played played =
+      Play("duration = \"200h\"\nstep = \"1m\"\n" + Table("read = 1\nwrite = 1000") +
+           Writes(1, "{ type = \"single\" }") +
+           "[[traffic]]\ntable = \"t\"\noperation = \"write\"\nitem_bytes = \"1KB\"\nrate = "
+           "50000\nfrom = \"1h\"\nuntil = \"61m\"\nkeys = { type = \"single\" }\n");
+  float average = 1;
+  for (const simulate::Row& row : played.resource().rows) {
+    for (size_t i = 0; i < row.refused.size(); ++i) {
+      if (row.refused[i] > 0) average = row.heat[i];
+    }
+  }
+  EXPECT_LT(average, 0.5) << "there is a column that is cold on average, and throttled";
+  const std::string svg = simulate::HeatMap(played.scenario, played.outcome);
+  const size_t at = svg.find("% of requests throttled</title>");
+  EXPECT_NE(at, std::string::npos);
+  bool full = false;
+  for (size_t from = svg.find("<rect class=\"h"); from != std::string::npos;
+       from = svg.find("<rect class=\"h", from + 1)) {
+    const std::string rect = svg.substr(from, svg.find('\n', from) - from);
+    if (!Says(rect, "throttled</title>") || Says(rect, " 0% of requests")) continue;
+    full = true;
+    EXPECT_TRUE(rect.starts_with("<rect class=\"h20\"")) << rect;
+  }
+  EXPECT_TRUE(full);
+  EXPECT_TRUE(Says(svg, "full where it throttled")) << "and the picture says so";
 }
 
 TEST(Guidance, S94_APictureOfScenariosSaysWhatEachOneIs) {
