@@ -1,3 +1,4 @@
+// Findings on capacity and billing.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Findings on indexes.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

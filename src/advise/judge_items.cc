@@ -1,3 +1,4 @@
+// Findings on the size and the use of items.
 #include <fmt/format.h>
 
 #include <algorithm>

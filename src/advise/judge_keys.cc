@@ -1,3 +1,4 @@
+// Findings on hot keys and partitions.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -57,7 +57,7 @@ TEST(Registry, CountsTheItemsOfAReply) {
 }
 
 // A schema that AllSchemas lacks would be missing in docs/operations.md and in the audit log, and
-// an operation without an action is refused to everybody but root.
+// an operation without an action is refused to all but root.
 TEST(Registry, EveryOperationHasASchemaAndAnAction) {
   std::set<std::string_view> schemas;
   for (const OperationSchema* schema : AllSchemas()) schemas.insert(schema->name);

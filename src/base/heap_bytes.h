@@ -1,4 +1,4 @@
-// What values take on the heap, for accounts of memory.
+// Sizes of values on the heap, for accounts of memory.
 #pragma once
 
 #include <cstddef>

@@ -115,7 +115,7 @@ TEST_F(IamTest, AllPoliciesTogetherAreBoundedAsSent) {
       Ask(root_, "Action=CreatePolicy&PolicyName=three&PolicyDocument=" + document);
   EXPECT_EQ(refused.status, 409) << refused.body;
   EXPECT_NE(refused.body.find("LimitExceeded"), std::string::npos) << refused.body;
-  // What is smaller than it was is taken in any case.
+  // A policy that is smaller than the one it replaces is taken in any case.
   Ok("Action=PutUserPolicy&UserName=alice&PolicyName=two&PolicyDocument=" +
      Document(R"({"Effect":"Allow","Action":"*","Resource":"*"})"));
   Ok("Action=CreatePolicy&PolicyName=three&PolicyDocument=" + document);

@@ -35,8 +35,8 @@ class Identities final : public access::KeySource {
     // Seals what is stored. Null: the store's records cannot be changed, and there must be none.
     std::shared_ptr<const access::Keyring> keyring;
     bool shared = false;  // other processes may change the store
-    // Bytes of all stored policies together, as sent: those of users, groups, roles, managed ones in
-    // all versions, and those of tables and streams.
+    // Bytes of all stored policies together, as sent: those of users, groups and roles, managed
+    // ones in all versions, and those of tables and streams.
     size_t most_policy_bytes = 64 << 20;
     // Makes the store safe for records of access control, before the first of them.
     std::function<Status()> prepare = [] { return OkStatus(); };

@@ -74,7 +74,7 @@ class Events {
   struct Told {
     size_t partitions = 0;    // 0: what the meter knows of splits is to be told
     uint64_t last_split = 0;  // the id of a left half; ids rise
-    // Of each limit, by the time it was last told of.
+    // The last event of each limit, by the time it was last told of.
     std::array<std::array<int64_t, throughput::kLimits>, throughput::kAccesses> refusals{};
   };
   void OnUsage(const ops::Admission::Usage& usage);

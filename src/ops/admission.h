@@ -65,10 +65,10 @@ class Admission final : public table::CatalogObserver {
   // --- Time
 
   // Lets time pass for all meters (Resource::Advance), tells the watchers what was used, forgets
-  // keys beyond kMostKeyBytes, and writes what was split into the catalog's partition maps, as far as they can hold it: bounds inside an
-  // item collection are the model's alone. One of several processes stores nothing unless it
-  // decides. About once a second and after a manual clock was moved. Waits for the disk: not for a
-  // loop's or an engine's thread.
+  // keys beyond kMostKeyBytes, and writes what was split into the catalog's partition maps, as far
+  // as they can hold it: bounds inside an item collection are the model's alone. One of several
+  // processes stores nothing unless it decides. About once a second and after a manual clock was
+  // moved. Waits for the disk: not for a loop's or an engine's thread.
   void Advance();
 
   // What a resource was asked for between two calls of Advance. Units are consumed + let_pass of
@@ -105,7 +105,7 @@ class Admission final : public table::CatalogObserver {
     int64_t now_micros;
   };
   using RefusalWatcher = std::function<void(const Refusals&)>;
-  // As Watch.
+  // Calls `watcher` with each report, as Watch does.
   void WatchRefusals(RefusalWatcher watcher) { refusal_watchers_.push_back(std::move(watcher)); }
   // Tells at once what is not told yet: the server stops.
   void TellAllRefusals();
@@ -168,7 +168,7 @@ class Admission final : public table::CatalogObserver {
   std::shared_ptr<throughput::Meter> NewMeter(const table::TableDescriptor& table,
                                               const table::IndexDescriptor* index);
   static void Append(const table::TablePtr& table, std::vector<Resource>* resources);
-  // What an Advance remembers of a meter for the next one.
+  // The state of a meter that one Advance keeps for the next.
   struct Known {
     Counts counts;
     uint64_t used_at = 0;  // the number of the Advance that found it used last

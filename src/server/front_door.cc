@@ -37,7 +37,7 @@ RequestThreads::Options LongOptions(bool waiting) {
           .steps_wait = waiting};
 }
 
-// Of the body, unpacked.
+// The size of the unpacked body.
 size_t MostBytes(const http::Request& request) {
   return request.header("Content-Encoding").empty() ? request.body.size() : kMostLongBytes;
 }

@@ -83,7 +83,7 @@ std::vector<WriteTarget> TargetsIn(Store& store, const std::vector<const char*>&
   return targets;
 }
 
-// What happens to writes and changes of tables, in its order, on an engine that does all inline.
+// The events of writes and changes of tables, in their order, on an engine that does all inline.
 class GateOrder : public testing::Test {
  protected:
   GateOrder() {
@@ -190,7 +190,7 @@ TEST_F(GateOrder, AWriteThatWaitsForAnItemOfADroppedTableIsRefused) {
 }
 
 // The transaction is inside a's gate and has an item of a while it waits at b's.
-TEST_F(GateOrder, AWriteOfTwoTablesThatWaitsAtAGateHoldsNobodyUp) {
+TEST_F(GateOrder, AWriteOfTwoTablesThatWaitsAtAGateDelaysNoOtherWrite) {
   WriteThatRuns("first", "b", "j");
   WhileQuiet("quiet b", "b");
   Write("both", {"a", "b"}, "k");

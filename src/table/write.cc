@@ -157,7 +157,7 @@ class WriteOperation {
         builds_ |= index.state == IndexDescriptor::State::kCreating;
       }
     }
-    // Not before the gates: what was pending may be settled after a wait there.
+    // Not before the gates: pending images may be settled after a wait there.
     images_.resize(targets_.size());
     for (size_t i = 0; i < targets_.size(); ++i)
       images_[i].pending = store_.latches().Pending(latch_keys_[i]);
