@@ -18,6 +18,7 @@ Result<int> CsvRecords::Peek() {
 
 Result<std::optional<std::vector<std::string>>> CsvRecords::Next() {
   std::vector<std::string> fields;
+  quoted_.clear();
   std::string field;
   size_t bytes = 0;
   bool quoted = false;  // the field began with a quote
@@ -48,7 +49,7 @@ Result<std::optional<std::vector<std::string>>> CsvRecords::Next() {
       quoted = inside = true;
     } else if (c == delimiter_) {
       fields.push_back(std::exchange(field, {}));
-      quoted = false;
+      quoted_.push_back(std::exchange(quoted, false));
     } else if (c == '\n') {
       if (fields.empty() && field.empty() && !quoted) continue;
       break;
@@ -61,6 +62,7 @@ Result<std::optional<std::vector<std::string>>> CsvRecords::Next() {
   }
   if (fields.empty() && field.empty() && !quoted) return std::optional<std::vector<std::string>>();
   fields.push_back(std::move(field));
+  quoted_.push_back(quoted);
   return std::optional<std::vector<std::string>>(std::move(fields));
 }
 

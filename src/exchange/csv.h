@@ -20,6 +20,8 @@ class CsvRecords {
   // Returns the fields of the next record; nothing at the end. kSerialization: a quote has no end,
   // or a record is too large; errors of the source.
   Result<std::optional<std::vector<std::string>>> Next();
+  // Returns for each field of the last record whether it stood in quotes.
+  const std::vector<bool>& quoted() const { return quoted_; }
 
  private:
   // Returns the next byte without taking it, or -1 at the end.
@@ -30,6 +32,7 @@ class CsvRecords {
   const size_t most_bytes_;
   std::string buffer_;
   size_t begin_ = 0;
+  std::vector<bool> quoted_;
 };
 
 }  // namespace stator::exchange

@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "base/base64.h"
-#include "exchange/byte_source.h"
 #include "exchange/csv.h"
-#include "exchange/documents.h"
 #include "exchange/ion.h"
 
 namespace stator::exchange {
@@ -18,46 +16,6 @@ namespace {
 
 // Whether the object itself could not be read, so that the import cannot go on.
 bool EndsImport(const Error& error) { return error.code() == ErrorCode::kUnavailable; }
-
-Result<std::string> ItemOf(simdjson::dom::element document, const Codec& codec) {
-  simdjson::dom::element json;
-  if (document["Item"].get(json) != simdjson::SUCCESS || !json.is_object())
-    return ValidationError("The JSON object has no member Item that is an object.");
-  std::string item;
-  std::optional<Error> wrong;
-  TRY(codec.read_json(json, &item, &wrong));
-  if (wrong) return *std::move(wrong);
-  return item;
-}
-
-Status ReadJsonItems(ByteSource& source, const Codec& codec, VisitItem visit) {
-  Documents documents(source, Documents::Kind::kJson, kMostTextBytes);
-  simdjson::dom::parser parser;
-  for (;;) {
-    const Result<std::optional<std::string_view>> text = documents.Next();
-    if (!text.ok() && EndsImport(text.error())) return text.error();
-    if (!text.ok()) return visit(text.error());
-    if (!*text) return OkStatus();
-    simdjson::dom::element document;
-    if (parser.parse((*text)->data(), (*text)->size()).get(document) != simdjson::SUCCESS)
-      return visit(Error(ErrorCode::kSerialization, "The text is no JSON object."));
-    TRY(visit(ItemOf(document, codec)));
-  }
-}
-
-Status ReadIonItems(ByteSource& source, VisitItem visit) {
-  Documents documents(source, Documents::Kind::kIon, kMostTextBytes);
-  for (;;) {
-    const Result<std::optional<std::string_view>> text = documents.Next();
-    if (!text.ok() && EndsImport(text.error())) return text.error();
-    if (!text.ok()) return visit(text.error());
-    if (!*text) return OkStatus();
-    Result<std::string> item = ReadIonItem(**text);
-    const bool last = !item.ok() && item.error().code() == ErrorCode::kSerialization;
-    TRY(visit(std::move(item)));
-    if (last) return OkStatus();
-  }
-}
 
 // The attributes of a CSV file: their names, and the types of those that are keys.
 class Columns {
@@ -87,14 +45,18 @@ class Columns {
     return columns;
   }
 
-  Result<std::string> ItemOf(const std::vector<std::string>& fields) const {
+  Result<std::string> ItemOf(const std::vector<std::string>& fields,
+                             const std::vector<bool>& quoted, EmptyField empty) const {
     if (fields.size() != columns_.size()) {
       return ValidationError(fmt::format("The record has {} fields and the header {}.",
                                          fields.size(), columns_.size()));
     }
     std::string entries;
+    size_t count = 0;
     for (const Column& column : columns_) {
       const std::string& field = fields[column.position];
+      if (empty == EmptyField::kAbsent && field.empty() && !quoted[column.position]) continue;
+      ++count;
       model::AppendName(&entries, column.name);
       switch (column.type) {
         case model::Type::kN: {
@@ -114,7 +76,7 @@ class Columns {
       }
     }
     std::string item;
-    model::AppendItem(&item, columns_.size(), entries);
+    model::AppendItem(&item, count, entries);
     return item;
   }
 
@@ -127,9 +89,43 @@ class Columns {
   std::vector<Column> columns_;  // by name
 };
 
-Status ReadCsvItems(ByteSource& source, const ImportJob& job, const table::TableDescriptor& table,
-                    VisitItem visit) {
-  const CsvOptions options = job.csv.value_or(CsvOptions());
+}  // namespace
+
+Result<std::string> ReadJsonItem(simdjson::dom::element document, const Codec& codec) {
+  simdjson::dom::element json;
+  if (document["Item"].get(json) != simdjson::SUCCESS || !json.is_object())
+    return ValidationError("The JSON object has no member Item that is an object.");
+  std::string item;
+  std::optional<Error> wrong;
+  TRY(codec.read_json(json, &item, &wrong));
+  if (wrong) return *std::move(wrong);
+  return item;
+}
+
+Result<std::string> ReadIonDocument(std::string_view text) {
+  Result<std::string> item = ReadIonItem(text);
+  // A text that is no Ion: its end is not sure either.
+  if (!item.ok() && item.error().code() == ErrorCode::kSerialization)
+    return CorruptionError(item.error().message());
+  return item;
+}
+
+Status ReadDocuments(ByteSource& source, Documents::Kind kind, ReadDocument read, VisitItem visit) {
+  Documents documents(source, kind, kMostTextBytes);
+  for (;;) {
+    const Result<std::optional<std::string_view>> text = documents.Next();
+    if (!text.ok() && EndsImport(text.error())) return text.error();
+    if (!text.ok()) return visit(text.error());
+    if (!*text) return OkStatus();
+    Result<std::string> item = read(**text);
+    const bool last = !item.ok() && item.error().code() == ErrorCode::kCorruption;
+    TRY(visit(std::move(item)));
+    if (last) return OkStatus();
+  }
+}
+
+Status ReadCsvItems(ByteSource& source, const CsvOptions& options, EmptyField empty,
+                    const table::TableDescriptor& table, VisitItem visit) {
   const std::string delimiter = options.delimiter.value_or(",");
   CsvRecords records(source, delimiter.front(), kMostTextBytes);
   std::optional<Columns> columns;
@@ -144,7 +140,7 @@ Status ReadCsvItems(ByteSource& source, const ImportJob& job, const table::Table
     if (!record.ok()) return visit(record.error());
     if (!*record) return OkStatus();
     if (columns) {
-      TRY(visit(columns->ItemOf(**record)));
+      TRY(visit(columns->ItemOf(**record, records.quoted(), empty)));
       continue;
     }
     Result<Columns> named = Columns::Of(**record, table);
@@ -153,15 +149,23 @@ Status ReadCsvItems(ByteSource& source, const ImportJob& job, const table::Table
   }
 }
 
-}  // namespace
-
 Status ReadItems(std::unique_ptr<transfer::ObjectReader> object, const ImportJob& job,
                  const Codec& codec, const table::TableDescriptor& table, VisitItem visit,
                  int64_t* bytes, std::function<bool()> stopped) {
   ByteSource source(std::move(object), job.compression, std::move(stopped));
-  const Status read = job.format == Format::kCsv   ? ReadCsvItems(source, job, table, visit)
-                      : job.format == Format::kIon ? ReadIonItems(source, visit)
-                                                   : ReadJsonItems(source, codec, visit);
+  simdjson::dom::parser parser;
+  const auto json = [&](std::string_view text) -> Result<std::string> {
+    simdjson::dom::element document;
+    if (parser.parse(text.data(), text.size()).get(document) != simdjson::SUCCESS)
+      return CorruptionError("The text is no JSON object.");
+    return ReadJsonItem(document, codec);
+  };
+  const auto ion = [](std::string_view text) { return ReadIonDocument(text); };
+  const Status read =
+      job.format == Format::kCsv
+          ? ReadCsvItems(source, job.csv.value_or(CsvOptions()), EmptyField::kText, table, visit)
+      : job.format == Format::kIon ? ReadDocuments(source, Documents::Kind::kIon, ion, visit)
+                                   : ReadDocuments(source, Documents::Kind::kJson, json, visit);
   *bytes += source.bytes();
   return read;
 }

@@ -8,7 +8,9 @@
 
 #include "base/result.h"
 #include "base/unique_function.h"
+#include "exchange/byte_source.h"
 #include "exchange/codec.h"
+#include "exchange/documents.h"
 #include "exchange/job.h"
 #include "table/descriptor.h"
 #include "transfer/folders.h"
@@ -29,5 +31,24 @@ using VisitItem = FunctionRef<Status(Result<std::string> item)>;
 Status ReadItems(std::unique_ptr<transfer::ObjectReader> object, const ImportJob& job,
                  const Codec& codec, const table::TableDescriptor& table, VisitItem visit,
                  int64_t* bytes, std::function<bool()> stopped = nullptr);
+
+// The parts of ReadItems, for other readers of the same formats.
+
+// Returns the item in the text of one document. kCorruption: what follows it cannot be understood.
+using ReadDocument = FunctionRef<Result<std::string>(std::string_view text)>;
+// Visits the items of a source of JSON objects or Ion structs, as ReadItems does.
+Status ReadDocuments(ByteSource& source, Documents::Kind kind, ReadDocument read, VisitItem visit);
+
+enum class EmptyField : uint8_t {
+  kText,   // is an empty text
+  kAbsent  // is no attribute, unless it stands in quotes
+};
+Status ReadCsvItems(ByteSource& source, const CsvOptions& options, EmptyField empty,
+                    const table::TableDescriptor& table, VisitItem visit);
+
+// Returns the item of {"Item":{...}}.
+Result<std::string> ReadJsonItem(simdjson::dom::element document, const Codec& codec);
+// Is a ReadDocument of structs with a member Item.
+Result<std::string> ReadIonDocument(std::string_view text);
 
 }  // namespace stator::exchange
