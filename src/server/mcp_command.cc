@@ -11,12 +11,12 @@
 #include <memory>
 #include <utility>
 
+#include "api_client/credentials.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/printable.h"
 #include "egress/client.h"
 #include "egress/url.h"
-#include "mcp/credentials.h"
 #include "mcp/endpoint.h"
 #include "mcp/http_door.h"
 #include "mcp/protocol.h"
@@ -41,7 +41,7 @@ Result<egress::Url> ReadEndpoint(const std::string& text) {
   return url;
 }
 
-std::string EndpointOf(const McpCommand& command, const mcp::Variables& variables) {
+std::string EndpointOf(const McpCommand& command, const api_client::Variables& variables) {
   if (!command.endpoint.empty()) return command.endpoint;
   for (const char* name : {"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"})
     if (const std::optional<std::string> url = variables(name)) return *url;
@@ -49,7 +49,7 @@ std::string EndpointOf(const McpCommand& command, const mcp::Variables& variable
 }
 
 Result<mcp::EndpointSettings> SettingsOf(const McpCommand& command, std::string* key_source) {
-  const mcp::Variables variables = mcp::ProcessEnvironment();
+  const api_client::Variables variables = api_client::ProcessEnvironment();
   mcp::EndpointSettings settings;
   ASSIGN_OR_RETURN(settings.api, ReadEndpoint(EndpointOf(command, variables)));
   settings.management = settings.api;
@@ -59,7 +59,7 @@ Result<mcp::EndpointSettings> SettingsOf(const McpCommand& command, std::string*
   if (settings.api.tls || settings.management.tls) {
     ASSIGN_OR_RETURN(settings.trust, egress::TlsTrust::Load(command.ca_file));
   }
-  ASSIGN_OR_RETURN(mcp::Credentials credentials, mcp::FindCredentials(variables));
+  ASSIGN_OR_RETURN(api_client::Credentials credentials, api_client::FindCredentials(variables));
   settings.key = std::move(credentials.key);
   settings.region = std::move(credentials.region);
   settings.allow_writes = command.allow_writes;

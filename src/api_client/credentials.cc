@@ -1,4 +1,4 @@
-#include "mcp/credentials.h"
+#include "api_client/credentials.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-namespace stator::mcp {
+namespace stator::api_client {
 namespace {
 
 using Section = std::map<std::string, std::string>;
@@ -98,10 +98,10 @@ Result<Credentials> FindCredentials(const Variables& variables) {
     return ValidationError(fmt::format("The profile {} has no aws_access_key_id in {} or {}",
                                        profile, keys_path, config_path));
   }
-  found.key = {"STATORMCP", "none", ""};
+  found.key = {"STATOR", "none", ""};
   found.source = "none";
   found.is_made_up = true;
   return found;
 }
 
-}  // namespace stator::mcp
+}  // namespace stator::api_client

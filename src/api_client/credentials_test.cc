@@ -1,4 +1,4 @@
-#include "mcp/credentials.h"
+#include "api_client/credentials.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <fstream>
 #include <map>
 
-namespace stator::mcp {
+namespace stator::api_client {
 namespace {
 
 class CredentialsTest : public testing::Test {
@@ -82,4 +82,4 @@ TEST_F(CredentialsTest, HalfAKeyAndAProfileWithoutOneAreErrors) {
 }
 
 }  // namespace
-}  // namespace stator::mcp
+}  // namespace stator::api_client

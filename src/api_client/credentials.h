@@ -8,7 +8,7 @@
 #include "access/sigv4.h"
 #include "base/result.h"
 
-namespace stator::mcp {
+namespace stator::api_client {
 
 struct Credentials {
   access::SigningKey key;
@@ -27,4 +27,4 @@ Variables ProcessEnvironment();
 // given, or a named profile has none. Reads files.
 Result<Credentials> FindCredentials(const Variables& variables);
 
-}  // namespace stator::mcp
+}  // namespace stator::api_client
