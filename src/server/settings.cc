@@ -693,6 +693,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       ->capture_default_str();
   CLI::App* cluster = AddClusterCommand(&app, &result.cluster);
   AddPastCommands(&app, &result.past);
+  AddBulkCommands(&app, &result.bulk);
   std::string master_key_file;
   CLI::App* make_key = app.add_subcommand(
       "make-master-key",
@@ -825,6 +826,10 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   }
   if (!result.past.call.empty()) {
     result.action = CommandLine::Action::kPast;
+    return result;
+  }
+  if (result.bulk.call != BulkCommand::Call::kNone) {
+    result.action = CommandLine::Action::kBulk;
     return result;
   }
   if (cert->parsed()) {

@@ -16,6 +16,7 @@
 #include "ops/fault_dial.h"
 #include "request_log/record.h"
 #include "server/access_settings.h"
+#include "server/bulk_command.h"
 #include "server/cert_command.h"
 #include "server/cluster_command.h"
 #include "server/copy_command.h"
@@ -113,6 +114,7 @@ struct CommandLine {
     kCopy,
     kCluster,
     kPast,
+    kBulk,
     kHealthCheck,
     kIam,
     kCert,
@@ -127,6 +129,7 @@ struct CommandLine {
   CopyCommand copy;
   ClusterCommand cluster;
   PastCommand past;
+  BulkCommand bulk;
   HealthCheck health;
   IamCommand iam;
   CertCommand cert;

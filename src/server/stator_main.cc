@@ -32,6 +32,9 @@ int main(int argc, char** argv) {
   if (command.action == stator::server::CommandLine::Action::kPast) {
     return stator::server::Execute(command.past);
   }
+  if (command.action == stator::server::CommandLine::Action::kBulk) {
+    return stator::server::Execute(command.bulk);
+  }
   if (command.action == stator::server::CommandLine::Action::kHealthCheck) {
     return stator::server::Execute(command.health);
   }
