@@ -50,6 +50,15 @@ export async function continuousBackups(table: string, signal?: AbortSignal): Pr
   );
 }
 
+// Switches recovery to a moment on or off, and returns what is so then.
+export async function setContinuous(table: string, on: boolean): Promise<Continuous> {
+  await dynamodb('UpdateContinuousBackups', {
+    TableName: table,
+    PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: on },
+  });
+  return await continuousBackups(table);
+}
+
 // Whether the server makes no backups at all: a pool does not, and says so by name.
 export const isUnsupported = (error: unknown): error is ApiError =>
   error instanceof ApiError &&

@@ -9,6 +9,11 @@ export interface CallOptions {
   timeoutMs?: number;
 }
 
+export interface ReadOptions extends CallOptions {
+  // Reads as of this moment, as a text that the server takes.
+  asOf?: string | undefined;
+}
+
 let region = 'us-east-1';
 export const setRegion = (name: string): void => {
   region = name;
@@ -18,7 +23,7 @@ export const setRegion = (name: string): void => {
 export async function dynamodb<T>(
   operation: string,
   input: object,
-  options: CallOptions = {},
+  { asOf, ...options }: ReadOptions = {},
   service: Request['service'] = 'DynamoDB',
 ): Promise<T> {
   const target = `${service}_20120810.${operation}`;
@@ -31,10 +36,11 @@ export async function dynamodb<T>(
     headers: {
       'Content-Type': 'application/x-amz-json-1.0',
       'X-Amz-Target': target,
+      ...(asOf === undefined ? {} : { 'X-Stator-As-Of': asOf }),
       ...(access.sign === null ? authorization(new Date(), region) : {}),
     },
     body: JSON.stringify(input),
-    input: { request: { service, operation, input: input as Record<string, unknown> } },
+    input: { request: { service, operation, input: input as Record<string, unknown>, asOf } },
     ...options,
   });
   return json as T;

@@ -123,6 +123,7 @@ export const kTabs: readonly Tab[] = [
   { id: 'indexes', name: 'Indexes', load: () => import('../pages/indexes/index.tsx') },
   { id: 'streams', name: 'Stream', load: () => import('../pages/streams/index.tsx') },
   { id: 'backups', name: 'Backups', load: () => import('../pages/backups/tab.tsx') },
+  { id: 'time', name: 'Time', load: () => import('../pages/time/index.tsx') },
 ];
 
 export const pages = (): Page[] => kPages.filter((page) => page.when?.() ?? true);

@@ -1,6 +1,13 @@
 // JavaScript for the AWS SDK, version 3: the client with typed values, and the document client.
 import type { AttributeValue, Item } from '../value.ts';
-import { bracketed, type Dialect, members, type Request, type Where } from './request.ts';
+import {
+  bracketed,
+  type Dialect,
+  kAsOfHeader,
+  members,
+  type Request,
+  type Where,
+} from './request.ts';
 
 const quote = (text: string): string =>
   `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
@@ -84,13 +91,21 @@ const clientOptions = (where: Where): string =>
     : `{\n  endpoint: ${quote(where.endpoint)},\n  region: ${quote(where.region)},\n` +
       `  credentials: { accessKeyId: 'any', secretAccessKey: 'any' },\n}`;
 
+// Makes every request of the client a read as of the moment.
+const asOf = (request: Request): string =>
+  request.asOf === undefined
+    ? ''
+    : `client.middlewareStack.add((next) => (args) => {\n` +
+      `  args.request.headers[${quote(kAsOfHeader)}] = ${quote(request.asOf)};\n` +
+      `  return next(args);\n}, { step: 'build' });\n`;
+
 export function javascript(request: Request, where: Where): string {
   const streams = request.service === 'DynamoDBStreams';
   const client = streams ? 'DynamoDBStreamsClient' : 'DynamoDBClient';
   const command = `${request.operation}Command`;
   return (
     `import { ${client}, ${command} } from '@aws-sdk/client-dynamodb${streams ? '-streams' : ''}';\n\n` +
-    `const client = new ${client}(${clientOptions(where)});\n` +
+    `const client = new ${client}(${clientOptions(where)});\n${asOf(request)}` +
     `const answer = await client.send(new ${command}(${inputOf(request, kTyped)}));\n` +
     `console.log(answer);\n`
   );
@@ -124,6 +139,7 @@ export function javascriptDocuments(request: Request, where: Where): string | nu
     `import { DynamoDBClient } from '@aws-sdk/client-dynamodb';\n` +
     `import { ${names.join(', ')} } from '@aws-sdk/lib-dynamodb';\n\n` +
     `const client = DynamoDBDocumentClient.from(new DynamoDBClient(${clientOptions(where)}));\n` +
+    asOf(request) +
     `const answer = await client.send(new ${command}(${input}));\n` +
     `console.log(answer);\n`
   );

@@ -20,6 +20,8 @@ export function statementOf(request: Request, sort?: string): Statement | null {
 
 // As people read it: parameters below the statement.
 export function partiql(request: Request, sort?: string): string | null {
+  // No statement reads the past.
+  if (request.asOf !== undefined) return null;
   const statement = statementOf(request, sort);
   if (statement === null) return null;
   const parameters = statement.Parameters

@@ -1,6 +1,13 @@
 // Python for boto3: the client with typed values, and the table resource with Python's own.
 import type { AttributeValue } from '../value.ts';
-import { bracketed, type Dialect, members, type Request, type Where } from './request.ts';
+import {
+  bracketed,
+  type Dialect,
+  kAsOfHeader,
+  members,
+  type Request,
+  type Where,
+} from './request.ts';
 
 // A Python literal; what is beyond printable ASCII is escaped where Python reads it otherwise.
 const quote = (text: string): string =>
@@ -107,12 +114,20 @@ const imports = (uses: Set<string>): string =>
   (uses.size > 0 ? '\n' : '') +
   'import boto3\n\n';
 
+// Makes every request of the client a read as of the moment.
+const asOf = (request: Request, client: string): string =>
+  request.asOf === undefined
+    ? ''
+    : `def as_of(params, **_):\n` +
+      `    params['headers'][${quote(kAsOfHeader)}] = ${quote(request.asOf)}\n\n` +
+      `${client}.meta.events.register('before-call.dynamodb', as_of)\n`;
+
 export function python(request: Request, where: Where): string {
   const uses = new Set<string>();
   const input = members(request.input, typedDialect(uses));
   const service = request.service === 'DynamoDBStreams' ? 'dynamodbstreams' : 'dynamodb';
   return (
-    `${imports(uses)}client = ${session(`client('${service}'`, where)}\n` +
+    `${imports(uses)}client = ${session(`client('${service}'`, where)}\n${asOf(request, 'client')}` +
     `answer = ${call(`client.${snake(request.operation)}`, input)}\nprint(answer)\n`
   );
 }
@@ -123,7 +138,8 @@ const kResourceMethods = new Set(['BatchGetItem', 'BatchWriteItem']);
 // null: the resource does not have the operation.
 export function pythonResource(request: Request, where: Where): string | null {
   const uses = new Set<string>();
-  const resource = `dynamodb = ${session(`resource('dynamodb'`, where)}\n`;
+  const begin = asOf(request, 'dynamodb.meta.client');
+  const resource = `dynamodb = ${session(`resource('dynamodb'`, where)}\n${begin}`;
   const dialect = nativeDialect(uses);
   if (kTableMethods.has(request.operation)) {
     const { TableName, ...rest } = request.input;

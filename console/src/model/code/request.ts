@@ -5,7 +5,11 @@ export interface Request {
   service: 'DynamoDB' | 'DynamoDBStreams';
   operation: string;
   input: Record<string, unknown>;
+  // The moment that is read, which a header of Stator's carries; absent: now.
+  asOf?: string | undefined;
 }
+
+export const kAsOfHeader = 'X-Stator-As-Of';
 
 export interface Where {
   // The endpoint of this server; null: the code leaves it out.

@@ -1,5 +1,5 @@
 // The AWS CLI and curl.
-import type { Request, Where } from './request.ts';
+import { kAsOfHeader, type Request, type Where } from './request.ts';
 
 // In single quotes, which the shell leaves alone.
 export const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
@@ -11,8 +11,26 @@ const kebab = (name: string): string =>
     .replace(/([A-Z])([A-Z][a-z])/g, '$1-$2')
     .toLowerCase();
 
+// The AWS CLI sends no header of its own: Stator's command where it says the same, else curl.
+function pastInShell(request: Request, where: Where): string {
+  const { TableName, Key, ...rest } = request.input;
+  const others = Object.keys(rest).filter(
+    (name) => name !== 'ConsistentRead' && rest[name] !== undefined,
+  );
+  const asks = request.operation === 'GetItem' || request.operation === 'Scan';
+  if (!asks || others.length > 0)
+    return `# The AWS CLI cannot send the header ${kAsOfHeader}. curl can:\n${curl(request, where)}`;
+  const key = Key === undefined ? '' : ` ${shellQuote(JSON.stringify(Key))}`;
+  const endpoint = where.endpoint === null ? '' : ` \\\n  --endpoint-url ${word(where.endpoint)}`;
+  return (
+    `# The AWS CLI cannot send the header ${kAsOfHeader}. Stator's own command:\n` +
+    `stator at ${word(String(TableName))} ${word(request.asOf ?? '')}${key}${endpoint}\n`
+  );
+}
+
 // For version 2 of the CLI, which takes binaries as base64.
 export function cli(request: Request, where: Where): string {
+  if (request.asOf !== undefined) return pastInShell(request, where);
   const service = request.service === 'DynamoDBStreams' ? 'dynamodbstreams' : 'dynamodb';
   const lines = [`aws ${service} ${kebab(request.operation)}`];
   if (where.endpoint !== null) lines.push(`--endpoint-url ${word(where.endpoint)}`);
@@ -44,6 +62,7 @@ export function curl(request: Request, where: Where): string {
     `  --user ${user} --aws-sigv4 aws:amz:${where.region}:dynamodb \\\n` +
     `  -H 'Content-Type: application/x-amz-json-1.0' \\\n` +
     `  -H 'X-Amz-Target: ${target}.${request.operation}' \\\n` +
+    (request.asOf === undefined ? '' : `  -H '${kAsOfHeader}: ${request.asOf}' \\\n`) +
     `  -d ${shellQuote(JSON.stringify(request.input))}\n`
   );
 }

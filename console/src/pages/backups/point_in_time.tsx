@@ -1,8 +1,8 @@
 // Recovery of a table to any second of the last days: on, off, and restored.
 import { useEffect, useState } from 'preact/hooks';
-import { continuousBackups } from '../../api/backups.ts';
-import { dynamodb } from '../../api/dynamodb.ts';
+import { continuousBackups, setContinuous } from '../../api/backups.ts';
 import { poll } from '../../app/live.ts';
+import { href } from '../../app/router.ts';
 import { boot, has, serverNow } from '../../app/state.ts';
 import type { Continuous } from '../../model/backups.ts';
 import type { TableDescription } from '../../model/table.ts';
@@ -42,11 +42,7 @@ export function PointInTime({ table }: { table: TableDescription }) {
     )
       return;
     try {
-      await dynamodb('UpdateContinuousBackups', {
-        TableName: name,
-        PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: on },
-      });
-      setKnown(await continuousBackups(name));
+      setKnown(await setContinuous(name, on));
       say(
         on ? `From now on ${name} can be restored to any second` : `No history of ${name} is kept`,
       );
@@ -85,6 +81,10 @@ export function PointInTime({ table }: { table: TableDescription }) {
             ) : (
               <p class="muted">It was switched on just now: no moment can be restored yet.</p>
             )}
+            <p class="muted">
+              <a href={href(['tables', name, 'time'])}>Time</a> shows what changed between two
+              moments, and takes a range back.
+            </p>
             <div class="row">
               <button
                 type="button"

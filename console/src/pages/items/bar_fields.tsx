@@ -20,12 +20,14 @@ export interface BarProps {
   bar: Bar;
   plan: Plan;
   running: boolean;
+  // The past is read: indexes have none.
+  past: boolean;
   onChange: (bar: Bar) => void;
   onRun: () => void;
   onStop: () => void;
 }
 
-export function BarFields({ table, bar, plan, running, onChange, onRun, onStop }: BarProps) {
+export function BarFields({ table, bar, plan, running, past, onChange, onRun, onStop }: BarProps) {
   const set = (changes: Partial<Bar>) => onChange({ ...bar, ...changes });
   const keys = keysOf(table, bar.index);
   const indexes = useMemo(() => indexesOf(table), [table]);
@@ -51,7 +53,7 @@ export function BarFields({ table, bar, plan, running, onChange, onRun, onStop }
             >
               <option value="">{table.TableName}</option>
               {indexes.map((one) => (
-                <option key={one.IndexName} value={one.IndexName}>
+                <option key={one.IndexName} value={one.IndexName} disabled={past}>
                   {one.IndexName} ({isGlobal(table, one.IndexName) ? 'global' : 'local'} index)
                 </option>
               ))}

@@ -127,18 +127,21 @@ export async function exportRows(
   table: TableDescription,
   what: readonly Item[] | Plan,
   format: Format,
+  // The moment that `what` is read as of, or was.
+  asOf?: string,
 ): Promise<void> {
   const { Exporter } = await import('../../model/transfer.ts');
   const { suffix, type } = kFormats[format];
-  const name = `${table.TableName}.${suffix}`;
+  const then = asOf === undefined ? '' : `-${asOf.replace(/:/g, '')}`;
+  const name = `${table.TableName}${then}.${suffix}`;
   const parts: BlobPart[] = [];
   const list = Array.isArray(what) ? (what as readonly Item[]) : null;
   try {
     // The columns of CSV have to be known before the first line.
     const held: Item[] = list ? [...list] : [];
     if (format === 'csv' && !list)
-      for await (const item of everything(what as Plan)) held.push(item);
-    const source = list || format === 'csv' ? held : everything(what as Plan);
+      for await (const item of everything(what as Plan, undefined, asOf)) held.push(item);
+    const source = list || format === 'csv' ? held : everything(what as Plan, undefined, asOf);
     const exporter = new Exporter(format, {
       table: table.TableName,
       ...(format === 'csv' ? { columns: columnsOf(table, held) } : {}),

@@ -22,6 +22,7 @@ import { Icon } from '../../ui/icons.tsx';
 import { ErrorBox, say, sayError } from '../../ui/told.tsx';
 import { ItemForm } from './form.tsx';
 import { MergeView } from './merge_view.tsx';
+import { HistoryButton } from './past_item.tsx';
 import { readItem, sendSave } from './save.ts';
 
 export interface EditorProps {
@@ -33,6 +34,8 @@ export interface EditorProps {
   onClose: () => void;
   onWritten: (before: Item | null, after: Item | null) => void;
   onDuplicate: (item: Item) => void;
+  // Leads to the versions of the item.
+  onHistory: () => void;
 }
 
 type View = 'form' | 'typed' | 'plain';
@@ -64,9 +67,12 @@ export function Editor(props: EditorProps) {
         <div class="empty">
           <h2>This item is gone</h2>
           <p class="muted">It was deleted, or its key was changed.</p>
-          <button type="button" onClick={props.onClose}>
-            Close
-          </button>
+          <div class="row">
+            <HistoryButton onOpen={props.onHistory} />
+            <button type="button" onClick={props.onClose}>
+              Close
+            </button>
+          </div>
         </div>
       ) : (
         <Editing {...props} first={loaded} />
@@ -92,6 +98,7 @@ function Editing({
   onClose,
   onWritten,
   onDuplicate,
+  onHistory,
 }: EditorProps & { first: Item | null }) {
   const [loaded, setLoaded] = useState(first);
   const [mine, setMine] = useState<Item>(() => first ?? from ?? emptyItemOf(table));
@@ -130,7 +137,7 @@ function Editing({
     [unsaved],
   );
 
-  const close = async () => {
+  const leave = async (then: () => void) => {
     if (
       unsaved &&
       !(await ask({
@@ -141,8 +148,9 @@ function Editing({
       }))
     )
       return;
-    onClose();
+    then();
   };
+  const close = () => leave(onClose);
   const begin = (item: Item | null, edited: Item) => {
     setLoaded(item);
     setMine(edited);
@@ -229,8 +237,13 @@ function Editing({
   };
 
   useKeys(
-    { 'ctrl+s': () => void save(), escape: () => void close(), c: () => setShowCode(!showCode) },
-    { 'Ctrl S': 'Save the item', Esc: 'Close the panel', c: 'Code' },
+    {
+      'ctrl+s': () => void save(),
+      escape: () => void close(),
+      c: () => setShowCode(!showCode),
+      h: () => !isNew && void leave(onHistory),
+    },
+    { 'Ctrl S': 'Save the item', Esc: 'Close the panel', c: 'Code', h: 'History' },
   );
 
   const show = (next: View) => {
@@ -265,6 +278,7 @@ function Editing({
         </h2>
         {!isNew && (
           <>
+            <HistoryButton onOpen={() => void leave(onHistory)} />
             <button
               type="button"
               class="quiet square"

@@ -6,6 +6,7 @@ import { go, href, route, setQuery } from '../../app/router.ts';
 import { boot, refresh, tables } from '../../app/state.ts';
 import { type Bar, barFromQuery, barToQuery, planOf } from '../../model/bar.ts';
 import type { Request } from '../../model/code/request.ts';
+import { momentText } from '../../model/past.ts';
 import { Rows } from '../../model/rows.ts';
 import { keyNames, keyOf, keysOf, keyText, type TableDescription } from '../../model/table.ts';
 import { tagged, untagged } from '../../model/text_value.ts';
@@ -18,17 +19,20 @@ import { amount, count, plural } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { ErrorBox } from '../../ui/told.tsx';
+import { AsOf } from './as_of.tsx';
 import { BarFields } from './bar_fields.tsx';
 import { deleteMatching, deleteRows, exportRows, importFile } from './bulk_actions.ts';
 import { Collections } from './collections.tsx';
 import { Editor } from './editor.tsx';
 import { Grid } from './grid.tsx';
+import { HistoryPanel } from './history.tsx';
+import { PastItem } from './past_item.tsx';
 import { Reader, type Reading } from './reader.ts';
 
 type View = 'grid' | 'collections' | 'json';
 
 // Parameters of the address that are not of the bar.
-const kOwn = ['item', 'view'] as const;
+const kOwn = ['item', 'view', 'panel', 'asof'] as const;
 
 const kNoRows = new Rows();
 
@@ -51,6 +55,10 @@ export default function Items({ table }: { table: TableDescription }) {
   const [round, setRound] = useState(0);
   const barElement = useRef<HTMLDivElement>(null);
   const plan = useMemo(() => planOf(bar, table), [bar, table]);
+  // The moment that is read, in milliseconds; null: now.
+  const at = momentFrom(query.get('asof'));
+  const asOf = at === null ? undefined : momentText(at);
+  const [choosing, setChoosing] = useState(false);
 
   // The address was changed, by a run or by going back: what it says is read.
   useEffect(() => {
@@ -59,18 +67,28 @@ export default function Items({ table }: { table: TableDescription }) {
     const next = planOf(wanted, table);
     setSelected(new Map());
     if (next.errors.size > 0) return;
-    const made = new Reader(table, next);
+    const made = new Reader(table, next, asOf);
     reader.value = made;
     void made.more();
     return () => made.stop();
-  }, [applied, table, round]);
+  }, [applied, table, round, asOf]);
 
   const run = () => {
     const text = new URLSearchParams(barToQuery(bar).map(([name, value]) => [name, value]));
     if (text.toString() === applied) setRound(round + 1);
-    else void go(href(['tables', table.TableName, 'items'], barToQuery(bar)));
+    else
+      void go(
+        href(
+          ['tables', table.TableName, 'items'],
+          [...barToQuery(bar), ...(asOf === undefined ? [] : [['asof', asOf] as const])],
+        ),
+      );
   };
-  const readOnly = boot.value?.readOnly ? 'This console is read-only' : undefined;
+  const readOnly = boot.value?.readOnly
+    ? 'This console is read-only'
+    : at !== null
+      ? 'This is the past: go back to now to change items'
+      : undefined;
   const openKey = keyFrom(table, query.get('item'));
   const isNew = query.get('item') === 'new';
   const open = (item: Item) => {
@@ -82,7 +100,7 @@ export default function Items({ table }: { table: TableDescription }) {
     setQuery({ item: 'new' }, false);
   };
   const close = () => {
-    setQuery({ item: undefined });
+    setQuery({ item: undefined, panel: undefined });
     requestAnimationFrame(() =>
       document.querySelector<HTMLElement>('.grid [tabindex="0"]')?.focus(),
     );
@@ -94,10 +112,37 @@ export default function Items({ table }: { table: TableDescription }) {
       n: () => readOnly === undefined && create(),
       r: () => setRound(round + 1),
       c: () => setShowCode(true),
+      a: () => (at === null ? setChoosing(!choosing) : toNow()),
       'ctrl+enter': run,
     },
-    { '/': 'Partition key', n: 'New item', r: 'Read again', c: 'Code', 'Ctrl Enter': 'Run' },
+    {
+      '/': 'Partition key',
+      n: 'New item',
+      r: 'Read again',
+      c: 'Code',
+      a: 'As of a moment, and back',
+      'Ctrl Enter': 'Run',
+    },
   );
+
+  const toNow = () => {
+    setChoosing(false);
+    if (at !== null) setQuery({ asof: undefined }, false);
+  };
+  const written = (before: Item | null, after: Item | null) => {
+    const old = before && keyText(table, keyOf(table, before) as Item);
+    const next = after && keyText(table, keyOf(table, after) as Item);
+    // What is written is of now.
+    if (at === null && old !== null && old !== next) reader.peek()?.replace(old, null);
+    if (at === null && after && next !== null) reader.peek()?.replace(next, after);
+    // What was selected is deleted only as it was seen.
+    if (old !== null && selected.has(old)) {
+      const left = new Map(selected);
+      left.delete(old);
+      setSelected(left);
+    }
+    void refresh();
+  };
 
   const now: Reading | null = reader.value?.now.value ?? null;
   const rows = now?.rows ?? kNoRows;
@@ -106,6 +151,7 @@ export default function Items({ table }: { table: TableDescription }) {
     service: 'DynamoDB',
     operation: ranPlan.operation,
     input: ranPlan.input as unknown as Record<string, unknown>,
+    asOf: reader.value ? reader.value.asOf : asOf,
   };
   const chosen = [...selected.values()];
   const held = useMemo(() => (view === 'grid' ? [] : rows.held()), [view, rows, now?.version]);
@@ -113,12 +159,21 @@ export default function Items({ table }: { table: TableDescription }) {
 
   return (
     <>
+      {(choosing || at !== null) && (
+        <AsOf
+          table={table}
+          at={at}
+          onChange={(moment) => setQuery({ asof: momentText(moment) }, at !== null)}
+          onClose={toNow}
+        />
+      )}
       <div ref={barElement}>
         <BarFields
           table={table}
           bar={bar}
           plan={plan}
           running={now?.state === 'running'}
+          past={at !== null}
           onChange={setBar}
           onRun={run}
           onStop={() => reader.peek()?.stop()}
@@ -139,7 +194,7 @@ export default function Items({ table }: { table: TableDescription }) {
             <button
               type="button"
               class="small"
-              onClick={() => void exportRows(table, chosen, 'jsonl')}
+              onClick={() => void exportRows(table, chosen, 'jsonl', asOf)}
             >
               <Icon name="download" />
               Export
@@ -183,6 +238,17 @@ export default function Items({ table }: { table: TableDescription }) {
           ]}
           onChange={(chosen) => setQuery({ view: chosen === 'grid' ? undefined : chosen })}
         />
+        {at === null && (
+          <button
+            type="button"
+            class="quiet"
+            aria-expanded={choosing}
+            onClick={() => setChoosing(!choosing)}
+          >
+            <Icon name="clock" />
+            As of…
+          </button>
+        )}
         <button type="button" class="quiet" onClick={() => setShowCode(true)}>
           <Icon name="code" />
           Code
@@ -194,7 +260,7 @@ export default function Items({ table }: { table: TableDescription }) {
             ...(['jsonl', 'csv', 'json'] as const).map((format) => ({
               label: `Export all that match, ${{ jsonl: 'DynamoDB JSON lines', csv: 'CSV', json: 'plain JSON' }[format]}`,
               icon: 'download' as const,
-              run: () => void exportRows(table, ranPlan, format),
+              run: () => void exportRows(table, ranPlan, format, asOf),
             })),
             {
               label: 'Import items…',
@@ -227,9 +293,10 @@ export default function Items({ table }: { table: TableDescription }) {
       {now && now.state !== 'running' && rows.length === 0 && !now.error ? (
         <Nothing
           empty={total === 0 && now.read === 0}
+          past={at !== null}
           reading={now}
           onMore={() => void reader.peek()?.more()}
-          onNew={create}
+          onNew={readOnly === undefined ? create : null}
         />
       ) : view === 'grid' ? (
         <Grid
@@ -258,31 +325,40 @@ export default function Items({ table }: { table: TableDescription }) {
       ) : (
         <JsonView rows={held} />
       )}
-      {(isNew || openKey) && (
-        <Editor
+      {openKey && query.get('panel') === 'history' ? (
+        <HistoryPanel
           key={query.get('item')}
           table={table}
-          itemKey={isNew ? null : openKey}
-          from={isNew ? duplicated.value : undefined}
+          itemKey={openKey}
           onClose={close}
-          onDuplicate={(item) => {
-            duplicated.value = item;
-            setQuery({ item: 'new' }, false);
-          }}
-          onWritten={(before, after) => {
-            const old = before && keyText(table, keyOf(table, before) as Item);
-            const next = after && keyText(table, keyOf(table, after) as Item);
-            if (old !== null && old !== next) reader.peek()?.replace(old, null);
-            if (after && next !== null) reader.peek()?.replace(next, after);
-            // What was selected is deleted only as it was seen.
-            if (old !== null && selected.has(old)) {
-              const left = new Map(selected);
-              left.delete(old);
-              setSelected(left);
-            }
-            void refresh();
-          }}
+          onWritten={written}
         />
+      ) : openKey && at !== null ? (
+        <PastItem
+          key={query.get('item')}
+          table={table}
+          itemKey={openKey}
+          at={at}
+          onClose={close}
+          onWritten={written}
+        />
+      ) : (
+        at === null &&
+        (isNew || openKey) && (
+          <Editor
+            key={query.get('item')}
+            table={table}
+            itemKey={isNew ? null : openKey}
+            from={isNew ? duplicated.value : undefined}
+            onClose={close}
+            onDuplicate={(item) => {
+              duplicated.value = item;
+              setQuery({ item: 'new' }, false);
+            }}
+            onHistory={() => setQuery({ panel: 'history' }, false)}
+            onWritten={written}
+          />
+        )
       )}
       {showCode && (
         <Dialog title={`${request.operation} as code`} wide onClose={() => setShowCode(false)}>
@@ -291,6 +367,12 @@ export default function Items({ table }: { table: TableDescription }) {
       )}
     </>
   );
+}
+
+// The moment that stands in the address, or null.
+function momentFrom(text: string | null): number | null {
+  const at = text === null ? Number.NaN : Date.parse(text);
+  return Number.isNaN(at) ? null : at;
 }
 
 // The key that stands in the address, or null.
@@ -338,20 +420,23 @@ function Progress({
 
 function Nothing({
   empty,
+  past,
   reading,
   onMore,
   onNew,
 }: {
   empty: boolean;
+  past: boolean;
   reading: Reading;
   onMore: () => void;
-  onNew: () => void;
+  // null: the page may not.
+  onNew: (() => void) | null;
 }) {
   return (
     <div class="empty">
-      <h2>{empty ? 'No items yet' : 'No item matches'}</h2>
+      <h2>{past ? 'No item matched then' : empty ? 'No items yet' : 'No item matches'}</h2>
       <p class="muted">
-        {empty
+        {empty && !past
           ? 'Add one, import a file, or write from your program: Code has the request.'
           : `${plural(reading.read, 'item')} read for ${amount(reading.units)} read units.`}
       </p>
@@ -361,10 +446,12 @@ function Nothing({
             Go on reading
           </button>
         )}
-        <button type="button" onClick={onNew}>
-          <Icon name="plus" />
-          New item
-        </button>
+        {onNew && (
+          <button type="button" onClick={onNew}>
+            <Icon name="plus" />
+            New item
+          </button>
+        )}
       </div>
     </div>
   );

@@ -54,6 +54,8 @@ export class Reader {
   constructor(
     readonly table: TableDescription,
     readonly plan: Plan,
+    // The moment that is read; undefined: now.
+    readonly asOf?: string,
   ) {}
 
   // Reads on until there are some more rows. Does nothing while it is reading or at the end.
@@ -147,7 +149,7 @@ export class Reader {
       whole.ExclusiveStartKey = start;
       if (limit !== undefined) whole.Limit = limit;
     }
-    return dynamodb<Page>(operation, whole, { signal });
+    return dynamodb<Page>(operation, whole, { signal, asOf: this.asOf });
   }
 
   private count(reply: Page): void {
@@ -169,9 +171,13 @@ export class Reader {
 export async function* everything(
   plan: Plan,
   onPage: (read: number) => void = () => {},
+  asOf?: string,
 ): AsyncGenerator<Item> {
   if (plan.operation === 'GetItem') {
-    const { Item: item } = await dynamodb<Page>('GetItem', plan.input, { background: true });
+    const { Item: item } = await dynamodb<Page>('GetItem', plan.input, {
+      background: true,
+      asOf,
+    });
     if (item) yield item;
     return;
   }
@@ -181,7 +187,7 @@ export async function* everything(
     const page: Page = await dynamodb<Page>(
       plan.operation,
       { ...plan.input, ExclusiveStartKey: start },
-      { background: true },
+      { background: true, asOf },
     );
     read += page.ScannedCount ?? 0;
     onPage(read);

@@ -1,18 +1,16 @@
 // One record of a stream; open, what it changed.
 import { useState } from 'preact/hooks';
 import { difference } from '../../model/difference.ts';
-import { printPath } from '../../model/path.ts';
 import { printPlain } from '../../model/plain.ts';
 import { keyNames, keysOf, type TableDescription } from '../../model/table.ts';
-import { summary, textOfValue } from '../../model/text_value.ts';
+import { textOfValue } from '../../model/text_value.ts';
 import { type Item, member } from '../../model/value.ts';
+import { Changes } from '../../ui/changes.tsx';
 import { clock } from '../../ui/format.ts';
-import { Scroll } from '../../ui/scroll.tsx';
 import type { StreamRecord } from './follow.ts';
 
 const kWords = { INSERT: 'new', MODIFY: 'changed', REMOVE: 'removed' } as const;
 const kClasses = { INSERT: 'good', MODIFY: 'blue', REMOVE: 'bad' } as const;
-const kMostChanges = 50;
 
 function summaryOf(keys: Item, name: string): string {
   const value = member(keys, name);
@@ -48,31 +46,7 @@ function Details({ record }: { record: StreamRecord }) {
   const only = changes === null ? (NewImage ?? OldImage ?? Keys) : null;
   return (
     <div class="record-body stack tight">
-      {changes !== null && (
-        <Scroll label="Changes">
-          <table class="plain">
-            <thead>
-              <tr>
-                <th scope="col">Attribute</th>
-                <th scope="col">Before</th>
-                <th scope="col">After</th>
-              </tr>
-            </thead>
-            <tbody>
-              {changes.slice(0, kMostChanges).map((one) => (
-                <tr key={printPath(one.path)}>
-                  <th scope="row">{printPath(one.path)}</th>
-                  <td class="bad-text">{one.before ? summary(one.before) : '–'}</td>
-                  <td class="good-text">{one.after ? summary(one.after) : '–'}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-          {changes.length > kMostChanges && (
-            <p class="hint">and {changes.length - kMostChanges} more</p>
-          )}
-        </Scroll>
-      )}
+      {changes !== null && <Changes changes={changes} />}
       {only !== null && <pre class="record-item">{printPlain(only).slice(0, 20_000)}</pre>}
       <p class="hint">Sequence number {SequenceNumber}</p>
     </div>

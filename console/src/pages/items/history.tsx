@@ -1,0 +1,241 @@
+// The versions of one item: when, what changed, as it was, and the way back.
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { historyOf } from '../../api/past.ts';
+import { useKeys } from '../../app/keys.ts';
+import { href, setQuery } from '../../app/router.ts';
+import { boot, serverNow } from '../../app/state.ts';
+import {
+  changesOf,
+  History,
+  kindOf,
+  momentField,
+  momentText,
+  type WireChange,
+} from '../../model/past.ts';
+import { printPath } from '../../model/path.ts';
+import type { TableDescription } from '../../model/table.ts';
+import { textOfValue } from '../../model/text_value.ts';
+import type { AttributeValue, Item } from '../../model/value.ts';
+import { Changes } from '../../ui/changes.tsx';
+import { relative } from '../../ui/format.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { isKept, NotKept, PastError, useKept } from '../time/kept.tsx';
+import { BringBack } from './bring_back.tsx';
+import { ItemText } from './past_item.tsx';
+
+export interface HistoryProps {
+  table: TableDescription;
+  itemKey: Item;
+  onClose: () => void;
+  onWritten: (before: Item | null, after: Item | null) => void;
+}
+
+export const kKindClasses = { created: 'good', changed: 'blue', deleted: 'bad' } as const;
+
+interface Back {
+  wanted: Item | null;
+  at: number;
+}
+
+export function HistoryPanel({ table, itemKey, onClose, onWritten }: HistoryProps) {
+  const name = table.TableName;
+  const kept = useKept(name);
+  const ready = isKept(kept);
+  const [round, setRound] = useState(0);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const [bringing, setBringing] = useState<Back | null>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const abort = useRef(new AbortController());
+  const history = useMemo(
+    () =>
+      ready
+        ? new History(
+            (range) => historyOf(name, itemKey, range, abort.current.signal),
+            kept.known ?? { earliest: null, latest: null },
+          )
+        : null,
+    [ready, round],
+  );
+  const more = async (wanted: History) => {
+    setBusy(true);
+    setError(null);
+    try {
+      await wanted.more();
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  useEffect(() => {
+    if (history) void more(history);
+  }, [history]);
+  useEffect(() => {
+    heading.current?.focus();
+    return () => abort.current.abort();
+  }, []);
+  const toItem = () => setQuery({ panel: undefined });
+  useKeys({ escape: onClose, h: toItem }, { Esc: 'Close the panel', h: 'Back to the item' });
+  const shown = history?.changes ?? [];
+  const oldest = shown.at(-1);
+  const readOnly = boot.value?.readOnly ? 'This console is read-only' : undefined;
+  return (
+    <aside class="drawer editor" aria-label="History of the item">
+      <header>
+        <h2 ref={heading} tabIndex={-1}>
+          History
+        </h2>
+        <button
+          type="button"
+          class="quiet square"
+          aria-label="Read the changes again"
+          title="Read again"
+          disabled={busy}
+          onClick={() => setRound(round + 1)}
+        >
+          <Icon name="refresh" />
+        </button>
+        <button type="button" class="quiet" onClick={toItem}>
+          <Icon name="left" />
+          The item
+        </button>
+        <button type="button" class="quiet square" aria-label="Close the item" onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <div class="editor-body stack">
+        <p class="mono cut">
+          {Object.values(itemKey)
+            .map((one: AttributeValue) => textOfValue(one))
+            .join(' · ')}
+        </p>
+        <NotKept table={name} kept={kept} />
+        {error !== null && <PastError table={name} kept={kept} error={error} />}
+        {history && history.from !== null && history.to !== null && (
+          <p class="muted" role="status">
+            {shown.length === 0
+              ? 'No change'
+              : `${shown.length} ${shown.length === 1 ? 'change' : 'changes'}`}{' '}
+            between {momentField(Date.parse(history.from))} and{' '}
+            {momentField(Date.parse(history.to))} UTC
+            {history.complete ? ', all that is kept.' : '.'}
+            {history.cut && ' Some hours had too many changes, and their latest ones are left out.'}
+          </p>
+        )}
+        {shown.length > 0 && (
+          <ul class="versions" aria-label="Versions, newest first">
+            {shown.map((change, i) => (
+              <Version
+                key={`${change.time} ${shown.length - i}`}
+                table={name}
+                change={change}
+                isLatest={i === 0}
+                why={readOnly}
+                onBringBack={setBringing}
+              />
+            ))}
+          </ul>
+        )}
+        {history?.complete && oldest && history.from !== null && (
+          <div class="row">
+            <span class="grow muted">
+              Before {momentField(Date.parse(oldest.time))}:{' '}
+              {oldest.before === null ? 'there was no such item.' : 'as it had been.'}
+            </span>
+            <button
+              type="button"
+              class="small"
+              disabled={readOnly !== undefined}
+              title={readOnly}
+              onClick={() =>
+                setBringing({ wanted: oldest.before, at: Date.parse(oldest.time) - 1 })
+              }
+            >
+              Bring back the state before…
+            </button>
+          </div>
+        )}
+        {busy && <p class="loading">Reading changes…</p>}
+        {history && !history.complete && !busy && (
+          <div class="row">
+            <button type="button" onClick={() => void more(history)}>
+              Earlier changes
+            </button>
+          </div>
+        )}
+      </div>
+      {bringing && (
+        <BringBack
+          table={table}
+          itemKey={itemKey}
+          wanted={bringing.wanted}
+          at={bringing.at}
+          onClose={() => setBringing(null)}
+          onWritten={(before, after) => {
+            onWritten(before, after);
+            setRound(round + 1);
+          }}
+        />
+      )}
+    </aside>
+  );
+}
+
+interface VersionProps {
+  table: string;
+  change: WireChange;
+  isLatest: boolean;
+  why: string | undefined;
+  onBringBack: (back: Back) => void;
+}
+
+function Version({ table, change, isLatest, why, onBringBack }: VersionProps) {
+  const [open, setOpen] = useState(isLatest);
+  const [whole, setWhole] = useState(false);
+  const kind = kindOf(change);
+  const changes = useMemo(() => changesOf(change.before, change.after), [change]);
+  const at = Date.parse(change.time);
+  return (
+    <li>
+      <button type="button" class="version" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <span class="num">{momentField(at)}</span>
+        <span class={`badge ${kKindClasses[kind]}`}>{kind}</span>
+        <span class="muted">{relative(at, serverNow())}</span>
+        <span class="cut version-names">
+          {kind === 'changed' && changes.map((one) => printPath(one.path)).join(', ')}
+        </span>
+      </button>
+      {open && (
+        <div class="record-body stack tight">
+          <Changes changes={changes} />
+          {whole && change.after && <ItemText item={change.after} />}
+          <div class="row">
+            {change.after && (
+              <button
+                type="button"
+                class="small"
+                aria-expanded={whole}
+                onClick={() => setWhole(!whole)}
+              >
+                As it was
+              </button>
+            )}
+            <button
+              type="button"
+              class="small"
+              disabled={why !== undefined}
+              title={why}
+              onClick={() => onBringBack({ wanted: change.after, at })}
+            >
+              Bring back…
+            </button>
+            <a class="small" href={href(['tables', table, 'items'], { asof: momentText(at) })}>
+              The table then
+            </a>
+          </div>
+        </div>
+      )}
+    </li>
+  );
+}
