@@ -8,6 +8,7 @@ import {
   BatchWriteItemCommand,
   CreateBackupCommand,
   CreateTableCommand,
+  DeleteItemCommand,
   GetItemCommand,
   PutItemCommand,
   UpdateContinuousBackupsCommand,
@@ -53,6 +54,18 @@ for (let from = 0; from < 200; from += 25)
 await it.client.send(
   new UpdateContinuousBackupsCommand({ TableName: 'music', PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true } }),
 );
+// Something to take back: five songs are deleted and one is changed; one of them is put again later.
+const tick = () => delay(5);
+const key = (n) => ({ artist: { S: artists[n % 6] }, song: { S: `Take ${n}` } });
+await tick();
+const tidied = [Date.now()];
+await tick();
+for (const n of [7, 10, 13, 16, 19]) await it.client.send(new DeleteItemCommand({ TableName: 'music', Key: key(n) }));
+await it.client.send(new PutItemCommand({ TableName: 'music', Item: { ...key(20), year: { N: '1970' }, plays: { N: '12' } } }));
+await tick();
+tidied.push(Date.now());
+await tick();
+await it.client.send(new PutItemCommand({ TableName: 'music', Item: { ...key(7), year: { N: '1957' } } }));
 await it.client.send(new CreateBackupCommand({ TableName: 'music', BackupName: 'before-the-import' }));
 await it.manage('recording', { method: 'PUT' });
 
@@ -86,6 +99,12 @@ const selected = async (page) => {
   for (let i = 0; i < 25; ++i) await page.keyboard.press('Shift+ArrowLeft');
   await page.getByRole('region', { name: /UTC$/ }).waitFor();
 };
+const tried = async (page) => {
+  await page.getByRole('button', { name: 'Try the undo' }).click();
+  await page.getByText('dry run', { exact: true }).waitFor();
+  await page.evaluate(() => scrollTo(0, 0));
+};
+const then = (millis) => encodeURIComponent(new Date(millis).toISOString());
 const pages = [
   ['overview', 'overview'],
   ['tables', 'tables'],
@@ -102,13 +121,16 @@ const pages = [
   ['metrics', 'metrics?last=1h'],
   ['backups', 'backups'],
   ['recovery', 'tables/music/backups'],
+  ['as-of', `tables/music/items?asof=${then(tidied[0])}`],
+  ['history', `${itemAddress('music', 'S:John Coltrane', 'S:Take 7')}&panel=history`],
+  ['time', `tables/music/time?from=${then(tidied[0])}&to=${then(tidied[1])}`, tried],
   ['partiql', 'partiql?q=SELECT%20*%20FROM%20music%20WHERE%20artist%20%3D%20%3F'],
   ['simulated', 'design?of=votes'],
   ['faults', 'faults'],
   ['create', 'tables/new'],
   ['settings', 'settings'],
 ];
-const kDocumented = ['overview', 'item', 'heat', 'simulated'];
+const kDocumented = ['overview', 'item', 'heat', 'simulated', 'time'];
 const looks =
   folder === documents
     ? [['light', 1280, 800]]

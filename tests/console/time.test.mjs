@@ -148,7 +148,7 @@ test('items are read as of a moment, which stands in the address, and nothing ca
   assert.ok((await now()) - 60_000 > played);
   await page.getByRole('button', { name: 'Back to now' }).click();
   await past.waitFor({ state: 'detached' });
-  assert.ok(await page.getByRole('button', { name: 'New item' }).isEnabled());
+  assert.ok(await page.getByRole('button', { name: 'New item' }).first().isEnabled());
   assert.ok(!page.url().includes('asof='));
 });
 
@@ -264,7 +264,7 @@ test('the difference of two moments, and a range of time is taken back without a
   assert.equal((await get('past-undo', kSinnerman)).plays.N, '99');
   await assertAccessible(page, 'undone');
 
-  // What is left alone leads to its history.
+  // An item that was left alone leads to its history.
   await undo.getByRole('link', { name: 'Nina Simone · Sinnerman' }).press('Enter');
   await page.getByText(/^3 changes between/).waitFor();
 });

@@ -61,6 +61,10 @@ export const momentField = (at: number): string =>
     .replace('T', ' ')
     .replace(/(\.000)?Z$/, '');
 
+// The same without the part of a second, for sentences.
+export const secondText = (moment: string): string =>
+  momentField(Math.floor(Date.parse(moment) / 1000) * 1000);
+
 export const kWrongMoment = 'A time such as 14:03, 5 min ago or 2026-11-26 14:03:20';
 
 export interface Kept {

@@ -10,6 +10,7 @@ import {
   kindOf,
   momentField,
   momentText,
+  secondText,
   type WireChange,
 } from '../../model/past.ts';
 import { printPath } from '../../model/path.ts';
@@ -76,7 +77,11 @@ export function HistoryPanel({ table, itemKey, onClose, onWritten }: HistoryProp
     return () => abort.current.abort();
   }, []);
   const toItem = () => setQuery({ panel: undefined });
-  useKeys({ escape: onClose, h: toItem }, { Esc: 'Close the panel', h: 'Back to the item' });
+  // A dialog has its own Escape.
+  useKeys(bringing ? {} : { escape: onClose, h: toItem }, {
+    Esc: 'Close the panel',
+    h: 'Back to the item',
+  });
   const shown = history?.changes ?? [];
   const oldest = shown.at(-1);
   const readOnly = boot.value?.readOnly ? 'This console is read-only' : undefined;
@@ -117,8 +122,7 @@ export function HistoryPanel({ table, itemKey, onClose, onWritten }: HistoryProp
             {shown.length === 0
               ? 'No change'
               : `${shown.length} ${shown.length === 1 ? 'change' : 'changes'}`}{' '}
-            between {momentField(Date.parse(history.from))} and{' '}
-            {momentField(Date.parse(history.to))} UTC
+            between {secondText(history.from)} and {secondText(history.to)} UTC
             {history.complete ? ', all that is kept.' : '.'}
             {history.cut && ' Some hours had too many changes, and their latest ones are left out.'}
           </p>
@@ -137,12 +141,9 @@ export function HistoryPanel({ table, itemKey, onClose, onWritten }: HistoryProp
             ))}
           </ul>
         )}
-        {history?.complete && oldest && history.from !== null && (
+        {history?.complete && oldest && oldest.before !== null && (
           <div class="row">
-            <span class="grow muted">
-              Before {momentField(Date.parse(oldest.time))}:{' '}
-              {oldest.before === null ? 'there was no such item.' : 'as it had been.'}
-            </span>
+            <span class="muted">Before {secondText(oldest.time)} UTC it was another.</span>
             <button
               type="button"
               class="small"
@@ -152,7 +153,7 @@ export function HistoryPanel({ table, itemKey, onClose, onWritten }: HistoryProp
                 setBringing({ wanted: oldest.before, at: Date.parse(oldest.time) - 1 })
               }
             >
-              Bring back the state before…
+              Bring that back…
             </button>
           </div>
         )}

@@ -56,7 +56,14 @@ export function PastItem({ table, itemKey, at, onClose, onWritten }: PastItemPro
   }, [at]);
   useEffect(() => heading.current?.focus(), []);
   useKeys(
-    { escape: onClose, c: () => setShowCode(!showCode), h: () => setQuery({ panel: 'history' }) },
+    // A dialog has its own Escape.
+    bringing
+      ? {}
+      : {
+          escape: onClose,
+          c: () => setShowCode(!showCode),
+          h: () => setQuery({ panel: 'history' }, false),
+        },
     { Esc: 'Close the panel', c: 'Code', h: 'History' },
   );
   const readOnly = boot.value?.readOnly ? 'This console is read-only' : undefined;

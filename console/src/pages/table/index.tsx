@@ -1,5 +1,5 @@
 // One table: its name, what it is, and its tabs.
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, isStopped } from '../../api/errors.ts';
 import { describe } from '../../api/tables.ts';
 import { Lazy } from '../../app/lazy.tsx';
@@ -48,6 +48,13 @@ export default function Table({ name }: { name: string }) {
   }, [name, version, again]);
   const chosen = route.value.path[2] ?? 'items';
   const tab = kTabs.find((one) => one.id === chosen) ?? kTabs[0];
+  // Where the tabs do not all fit, the one that is shown is in view.
+  const tabs = useRef<HTMLElement>(null);
+  useEffect(() => {
+    tabs.current
+      ?.querySelector('[aria-current]')
+      ?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [tab]);
   const gone = error instanceof ApiError && error.type === 'ResourceNotFoundException';
   return (
     <>
@@ -74,7 +81,7 @@ export default function Table({ name }: { name: string }) {
           </div>
         )}
       </header>
-      <nav class="tabs" aria-label={`Parts of ${name}`}>
+      <nav class="tabs" ref={tabs} aria-label={`Parts of ${name}`}>
         {kTabs.map((one) => (
           <a
             key={one.id}

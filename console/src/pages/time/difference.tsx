@@ -9,6 +9,7 @@ import {
   countsOf,
   kindOf,
   momentField,
+  secondText,
   type WireChange,
 } from '../../model/past.ts';
 import { printPath } from '../../model/path.ts';
@@ -87,7 +88,7 @@ export function Difference({ table, kept, from, to, onEnd }: Props) {
         {page && (
           <>
             <p class="muted">
-              From {momentField(Date.parse(page.from))} to {momentField(Date.parse(page.to))} UTC
+              From {secondText(page.from)} to {secondText(page.to)} UTC
             </p>
             {changes.length > 0 && (
               <dl class="limit-facts">

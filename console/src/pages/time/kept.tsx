@@ -4,7 +4,7 @@ import { continuousBackups, setContinuous } from '../../api/backups.ts';
 import { isStopped } from '../../api/errors.ts';
 import { isNotKept, isOutside } from '../../api/past.ts';
 import { poll } from '../../app/live.ts';
-import { boot, has, serverNow } from '../../app/state.ts';
+import { boot, has, limited, serverNow } from '../../app/state.ts';
 import type { Continuous } from '../../model/backups.ts';
 import { momentField } from '../../model/past.ts';
 import { relative } from '../../ui/format.ts';
@@ -67,7 +67,7 @@ export function NotKept({ table, kept }: { table: string; kept: KeptPast }) {
         read in a moment.
       </p>
     );
-  if (!has('point-in-time'))
+  if (!has('point-in-time') && limited.value === null)
     return (
       <p class="note" role="status">
         This server keeps no past of its tables: point-in-time recovery is there on RocksDB and in

@@ -32,7 +32,7 @@ type State =
   | { is: 'idle' }
   // `expected`: how many items a dry run found; null: this is the dry run.
   | { is: 'running'; sums: UndoSums; expected: number | null }
-  | { is: 'over'; sums: UndoSums; applied: boolean; stopped: boolean };
+  | { is: 'over'; sums: UndoSums; expected: number | null; applied: boolean; stopped: boolean };
 
 const kPage = 100;
 const kDryPage = 1000;
@@ -72,7 +72,7 @@ export function Undo({ table, kept, from, to }: Props) {
       stopped = true;
       if (!isStopped(failure)) setError(failure);
     }
-    setState({ is: 'over', sums, applied: apply, stopped });
+    setState({ is: 'over', sums, expected, applied: apply, stopped });
     if (!apply) return;
     if (!stopped) say('The range of time was taken back');
     void refresh();
@@ -144,6 +144,9 @@ export function Undo({ table, kept, from, to }: Props) {
             and goes on.
           </p>
         )}
+        {state.is === 'over' && state.stopped && !past && error === null && (
+          <p class="muted">It was stopped before the end, and nothing was written.</p>
+        )}
         {sums !== null && !running && (
           <>
             <Outcomes
@@ -184,7 +187,7 @@ export function Undo({ table, kept, from, to }: Props) {
             </button>
           )}
           {state.is === 'over' && past && state.stopped && (
-            <button type="button" class="danger" onClick={() => void run(itemsOf(state.sums))}>
+            <button type="button" class="danger" onClick={() => void run(state.expected)}>
               Go on
             </button>
           )}
