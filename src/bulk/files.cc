@@ -110,7 +110,7 @@ Status AppendedFile::Append(std::string_view text) {
     return Error(ErrorCode::kUnavailable, path_ + ": could not be cut after an error before");
   const Status written = WriteAll(path_, fd_, text);
   if (!written.ok()) {
-    // What was written of it must not stand before a later text.
+    // Its part that was written must not stand before a later text.
     const auto end = static_cast<off_t>(bytes_);
     if (ftruncate(fd_, end) != 0 || lseek(fd_, end, SEEK_SET) < 0) broken_ = true;
     return written.error();
