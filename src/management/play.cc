@@ -95,7 +95,8 @@ Result<std::string> Play(std::string_view body, const Clock& clock,
   if (!outcome && stopping) return Error(ErrorCode::kUnavailable, kStopping);
   if (!outcome) {
     return ValidationError(
-        "The scenario takes more than two seconds: shorten it, or play it with stator simulate");
+        "The scenario takes more than two seconds of a processor: shorten it, or play it with "
+        "stator simulate");
   }
   std::string report = simulate::JsonReport(scenario, *outcome);
   // The report is one object and a line feed; the summary becomes its last member.

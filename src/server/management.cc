@@ -9,6 +9,7 @@
 #include "base/compress.h"
 #include "base/log.h"
 #include "base/pump.h"
+#include "base/thread_cpu_clock.h"
 #include "base/time_text.h"
 #include "management/cost.h"
 #include "management/place.h"
@@ -379,7 +380,7 @@ void Management::AddConsole() {
   routes_.Add({"POST", "/_stator/simulate", "plays a scenario", Route::Runs::kPlaying,
                [this](const Call& call) {
                  Result<std::string> played =
-                     management::Play(call.body, machine_clock_, stopping_);
+                     management::Play(call.body, ThreadCpuClock(), stopping_);
                  return OrOverloaded(std::move(played));
                }});
 }
