@@ -12,7 +12,7 @@ namespace stator::bulk {
 namespace {
 
 std::string DurationText(double seconds) {
-  const auto whole = static_cast<int64_t>(std::min(seconds, 359'999.0));
+  const auto whole = static_cast<int64_t>(std::min(seconds + 0.5, 359'999.0));
   if (whole >= 3600)
     return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
