@@ -15,7 +15,7 @@ namespace stator::advise {
 // "40%", "0.25%".
 std::string Percent(double part);
 std::string NamesText(const std::set<std::string>& names);
-// What one partition can do.
+// Returns the units per second that one partition can do.
 double MostOf(throughput::Access access);
 
 // All three outlive it.
@@ -33,7 +33,7 @@ class Bench {
   Finding& Add(std::string id, Finding::Level level, const std::string& index, std::string text);
   // A key as every finding has it.
   static std::string Name(std::string_view key);
-  // So many units less, in all of the recording, a month.
+  // Returns what a month costs less without `read_units` and `write_units` of the recording.
   double MonthOf(double read_units, double write_units) const;
   static double ServedWrites(const ResourceReport& resource);
   // As it is, or as it was when it was deleted; null for a table.
@@ -77,7 +77,7 @@ class Bench {
   void Throttled();
   static std::string ReasonsText(const ReplaySummary& replay);
   void Billing();
-  // What is provisioned against what is used.
+  // Compares provisioned capacity with its use.
   void Capacity();
 
   const Recording& recording_;

@@ -29,7 +29,7 @@ struct Played {
       all += advice + "\n";
     return all;
   }
-  // The notes beside them.
+  // All notes beside those cures.
   std::string notes(size_t at = 0) const {
     std::string all;
     for (const std::string& note : resource(at).troubles.at(0).explanation.notes)
