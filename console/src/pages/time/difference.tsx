@@ -9,7 +9,6 @@ import {
   countsOf,
   kindOf,
   momentField,
-  secondText,
   type WireChange,
 } from '../../model/past.ts';
 import { printPath } from '../../model/path.ts';
@@ -88,7 +87,7 @@ export function Difference({ table, kept, from, to, onEnd }: Props) {
         {page && (
           <>
             <p class="muted">
-              From {secondText(page.from)} to {secondText(page.to)} UTC
+              From {momentField(Date.parse(page.from))} to {momentField(Date.parse(page.to))} UTC
             </p>
             {changes.length > 0 && (
               <dl class="limit-facts">
