@@ -64,41 +64,6 @@ TEST(Admission, EveryTableAndGlobalIndexHasAMeterOfItsOwn) {
   EXPECT_TRUE(world.env.admission.ResourcesOf("absent").empty());
 }
 
-TEST(Admission, KeysThatAreRememberedAreBoundedTogether) {
-  AdmissionWorld world;
-  constexpr size_t kMost = 256 << 10;
-  constexpr int kTables = 40, kPuts = 60;
-  world.env.admission.LimitKeyBytes(kMost);
-  const auto hottest = [&](int i) {
-    return world.Model("t" + std::to_string(i))
-        .Hottest(throughput::HeavyHitters::Of::kItems, 1)
-        .size();
-  };
-  size_t most = 0, all = 0;
-  for (int i = 0; i < kTables; ++i) {
-    const std::string name = "t" + std::to_string(i);
-    world.Create(name, ScalarAttributeType::kS);
-    for (int k = 0; k < kPuts; ++k) {
-      ASSERT_TRUE(
-          world.Put(name, Item(fmt::format("{{pk: 'the key {}', sk: '{:0>100}'}}", k, k))).ok());
-    }
-    all += world.Model(name).KeyBytes();
-    world.Tick();
-    most = std::max(most, world.env.admission.KeyBytes());
-  }
-  EXPECT_GT(all, 2 * kMost) << "the test must do more";
-  EXPECT_LE(most, kMost);
-  EXPECT_GT(most, kMost / 2);
-  // Those that were used last are remembered, and so is what is used from now on.
-  EXPECT_EQ(hottest(kTables - 1), 1u);
-  EXPECT_EQ(hottest(0), 0u);
-  EXPECT_EQ(world.Model("t0").KeyBytes(), 0u);
-  ASSERT_TRUE(world.Put("t0", Item("{pk: 'a', sk: 'b'}")).ok());
-  world.Tick();
-  EXPECT_EQ(hottest(0), 1u);
-  EXPECT_LE(world.env.admission.KeyBytes(), kMost);
-}
-
 TEST(Admission, MetersFollowUpdateTable) {
   AdmissionWorld world;
   world.CreateIndexed("t", {1000, 500}, {10, 5});
