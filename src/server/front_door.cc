@@ -37,7 +37,7 @@ RequestThreads::Options LongOptions(bool waiting) {
           .steps_wait = waiting};
 }
 
-// The size of the unpacked body.
+// Returns a bound of the bytes of the body, unpacked.
 size_t MostBytes(const http::Request& request) {
   return request.header("Content-Encoding").empty() ? request.body.size() : kMostLongBytes;
 }

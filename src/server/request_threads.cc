@@ -1,7 +1,6 @@
 #include "server/request_threads.h"
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "base/go_on_later.h"
@@ -99,21 +98,20 @@ void RequestThreads::RunOne() {
     }
   }
   if (more) Wake();
-  std::optional<GoOnLater> later;
-  if (!options_.steps_wait) {
-    later.emplace(this, [](void* threads, UniqueFunction<void()>& task) {
-      return static_cast<RequestThreads*>(threads)->TryGoOn(task);
-    });
-  }
-  if (ready) {
-    ready();
-  } else if (begins) {
+  const auto run = [&] {
+    if (ready) return ready();
+    if (!begins) return;
     const std::shared_ptr<Steps> steps(new Steps(*this, next.bytes));
     // The task that runs a step has a reference.
     steps->Post([at = steps.get(), begin = std::move(next.begin)]() mutable {
       begin(at->shared_from_this());
     });
-  }
+  };
+  if (options_.steps_wait) return run();
+  const GoOnLater later(this, [](void* threads, UniqueFunction<void()>& task) {
+    return static_cast<RequestThreads*>(threads)->TryGoOn(task);
+  });
+  run();
 }
 
 void RequestThreads::Ended(size_t bytes) {

@@ -19,8 +19,8 @@ class RequestThreads {
   struct Options {
     int threads = 1;
     size_t most_waiting = 1024;  // requests that have not begun
-    // Bytes of the bodies of requests that have begun and not ended, unless one alone has more:
-    // what is made of a body beside its decoded form is in no account. Those behind it wait.
+    // Bytes of the bodies of requests that have begun and not ended, unless one alone has more.
+    // Requests beyond that wait: copies of a decoded body are in no account of memory.
     size_t most_begun_bytes = 64 << 20;
     // Whether a step may wait for another request's. If none does, work that goes on and on can
     // leave its thread to others in between (base/go_on_later.h).
