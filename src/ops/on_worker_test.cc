@@ -4,7 +4,6 @@
 
 #include <optional>
 
-#include "ops/continuous_backups.h"
 #include "ops/test_world.h"
 
 namespace stator::ops {
@@ -22,13 +21,6 @@ TEST(OnWorker, WhatFindsNoThreadIsAnOverload) {
   EXPECT_TRUE(IsOverload(answer->error())) << answer->error().message();
 
   world.Create("t");
-  UpdateContinuousBackupsRequest backups;
-  backups.table_name = "t";
-  backups.point_in_time_recovery_specification.point_in_time_recovery_enabled = true;
-  const auto updated = world.Call(UpdateContinuousBackups, std::move(backups));
-  ASSERT_FALSE(updated.ok());
-  EXPECT_TRUE(IsOverload(updated.error())) << updated.error().message();
-
   UpdateTableRequest shown;
   shown.table_name = "t";
   shown.sse_specification = SseSpecification{true, {}, {}};
