@@ -460,8 +460,15 @@ TEST_P(SharedSimulation, WhatAllProcessesDoIsOneHistory) {
     }
   });
   for (std::thread& thread : writers) thread.join();
-  // On a machine that is busy with others all writes may come before the first death.
-  for (int i = 0; i < 60'000 && (definitions_ <= 5 || deaths_ == 0); ++i)
+  const auto reads_together = [this] {
+    std::lock_guard lock(together_mutex_);
+    return together_.size();
+  };
+  const size_t enough = reads_together() + 50;
+  // On a machine that is busy with others all writes may come before the first death, or before the
+  // reads that see two items of one write.
+  for (int i = 0; i < 60'000 && (definitions_ <= 5 || deaths_ == 0 || reads_together() < enough);
+       ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   stop = true;
   for (std::thread& thread : others) thread.join();
