@@ -42,21 +42,27 @@ Status PutEach(api_client::Client& client, const std::string& table, Batch* batc
 }
 
 // Returns the requests that the server has left out, as the text between the brackets; empty: none.
-Result<std::string> LeftOut(const std::string& answer, const std::string& table, size_t* count) {
+// All of them are of the table that was asked for, whatever the answer calls it: by its name where
+// the request had an ARN.
+Result<std::string> LeftOut(const std::string& answer, size_t* count) {
+  const Error odd(ErrorCode::kUnavailable, "the answer to BatchWriteItem is not what it should be");
   simdjson::dom::parser parser;
   simdjson::dom::element root, left;
-  if (parser.parse(answer).get(root) != simdjson::SUCCESS)
-    return Error(ErrorCode::kUnavailable, "the answer to BatchWriteItem is no JSON");
-  simdjson::dom::array requests;
+  if (parser.parse(answer).get(root) != simdjson::SUCCESS) return odd;
   *count = 0;
-  if (root["UnprocessedItems"].get(left) != simdjson::SUCCESS ||
-      left[table].get(requests) != simdjson::SUCCESS)
+  if (root["UnprocessedItems"].get(left) != simdjson::SUCCESS || left.is_null())
     return std::string();
+  simdjson::dom::object tables;
+  if (left.get(tables) != simdjson::SUCCESS) return odd;
   std::string text;
-  for (const simdjson::dom::element request : requests) {
-    if (!text.empty()) text += ',';
-    text += simdjson::minify(request);
-    ++*count;
+  for (const auto& table : tables) {
+    simdjson::dom::array requests;
+    if (table.value.get(requests) != simdjson::SUCCESS) return odd;
+    for (const simdjson::dom::element request : requests) {
+      if (!text.empty()) text += ',';
+      text += simdjson::minify(request);
+      ++*count;
+    }
   }
   return text;
 }
@@ -82,7 +88,7 @@ Status PutBatch(api_client::Client& client, const std::string& table, Batch* bat
       return PutEach(client, table, batch);
     }
     size_t left = 0;
-    ASSIGN_OR_RETURN(requests, LeftOut(*answer, table, &left));
+    ASSIGN_OR_RETURN(requests, LeftOut(*answer, &left));
     if (left == 0) return OkStatus();
     if (left < before) client.Succeeded();
     before = left;

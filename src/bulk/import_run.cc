@@ -22,6 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kNotTold =
+    "The item cannot be read. The error may show a value that --mask would take out: import the "
+    "file without --mask into a table of your own to see it.";
 constexpr int64_t kBetweenLooks = 200'000;  // at a table that is being made
 
 // Hands batches from the reader to the connections. Thread-safe.
@@ -241,6 +244,8 @@ class Import {
       if (around_.stop.stopped()) return Error(ErrorCode::kUnavailable, "interrupted");
       if (at < skipped) return OkStatus();
       if (item.ok() && settings_.mask) item = settings_.mask->Apply(model::ItemView(*item));
+      // What cannot be read is not masked, and an error may quote it.
+      if (!item.ok() && settings_.mask) item = ValidationError(std::string(kNotTold));
       const Status fits =
           item.ok() ? CheckKey(table_.key, model::ItemView(*item)) : Status(item.error());
       if (!fits.ok()) {

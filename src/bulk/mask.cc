@@ -84,6 +84,11 @@ Result<std::string> ConstantOf(const std::string& file, const toml::node& node) 
   return encoded;
 }
 
+bool IsSet(const model::Node& node) {
+  const model::Type type = node.type();
+  return type == model::Type::kSS || type == model::Type::kNS || type == model::Type::kBS;
+}
+
 std::optional<Mask::Action> ActionOf(std::string_view text) {
   if (text == "drop") return Mask::Action::kDrop;
   if (text == "hash") return Mask::Action::kHash;
@@ -220,6 +225,9 @@ bool Mask::Apply(const Rule& rule, size_t step, model::Node* node) const {
     }
     return false;
   }
+  // The members of a set are masked together: none of them has a place of its own.
+  if (name == kEach && step + 1 == rule.path.size() && IsSet(*node))
+    return Apply(rule, step + 1, node);
   if (!node->OpenMap()) return false;
   const auto found = node->map().find(name);
   if (found != node->map().end() && Apply(rule, step + 1, &found->second)) node->map().erase(found);

@@ -41,6 +41,15 @@ TEST(Mask, DropsAttributesMembersAndElements) {
             R"({"l":{"L":[]}})");
 }
 
+TEST(Mask, EachOfASetIsItsMembers) {
+  const char* json = R"({"s":{"SS":["x","y"]},"t":{"S":"z"}})";
+  const std::string masked = Masked(Rule("s[]", "do = \"hash\""), json);
+  EXPECT_EQ(masked.find("\"x\""), std::string::npos) << masked;
+  EXPECT_EQ(masked, Masked(Rule("s", "do = \"hash\""), json));
+  EXPECT_EQ(Masked(Rule("s[]", "do = \"drop\""), json), R"({"t":{"S":"z"}})");
+  EXPECT_EQ(Masked(Rule("s[].a", "do = \"drop\""), json), json);
+}
+
 TEST(Mask, NamesWithDotsStandInArrays) {
   EXPECT_EQ(Masked("[[mask]]\npath = [\"a.b\"]\ndo = \"drop\"\n",
                    R"({"a":{"M":{"b":{"S":"x"}}},"a.b":{"S":"y"}})"),

@@ -54,7 +54,7 @@ Error RefuseAsOf(std::string_view operation) {
 
 Result<int64_t> LastMicrosOf(const Environment& env, const table::Table& table,
                              std::string_view what, int64_t millis) {
-  const std::string& name = table.descriptor.name;
+  const std::string name(table::ShownName(table.descriptor.name));
   if (env.store.shared()) {
     return Named("PointInTimeRecoveryUnavailableException",
                  "The past of table '" + name +

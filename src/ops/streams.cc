@@ -82,7 +82,7 @@ Result<stream::StreamPtr> FindDefaultStream(const Environment& env, std::string_
   const size_t part = arn.find(kStreamPart);
   ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(arn.substr(0, part)));
   stream::StreamPtr stream =
-      part == std::string_view::npos
+      part == std::string_view::npos || table::IsOfOtherAccount(name)
           ? nullptr
           : env.store.FindStream(name, arn.substr(part + kStreamPart.size()));
   if (stream != nullptr) return stream;

@@ -322,6 +322,8 @@ describe('stator export and import', { skip }, () => {
         case 2: return refusal('InternalServerError', 'again', 500);
         case 3: throw new Error('the connection is lost');
         case 4: return { status: 200, body: JSON.stringify({ UnprocessedItems: JSON.parse(body).RequestItems }) };
+        // Under another name, as for a request that named the table by its ARN.
+        case 5: return { status: 200, body: JSON.stringify({ UnprocessedItems: { another: Object.values(JSON.parse(body).RequestItems)[0] } }) };
         default: return undefined;
       }
     };
@@ -421,6 +423,10 @@ do = "drop"
     await works('import', one, '--from', at('masked.json'));
     await works('import', other, '--from', at('open.json'), '--mask', at('mask.toml'));
     await assertSameTables(one, other);
+    // An item that cannot be read is not masked, so its error does not quote it.
+    fs.writeFileSync(at('odd.csv'), 'pk,sk,phone\na,1,+49 30 12345\n');
+    await fails(/1 items were refused, the first: .*cannot be read/, 'import', one, '--from', at('odd.csv'), '--types', 'phone=N', '--mask', at('mask.toml'));
+    assert.ok(!fs.readFileSync(`${at('odd.csv')}.errors`, 'utf8').includes('12345'));
     fs.writeFileSync(at('drop.toml'), '[[mask]]\npath = "pk"\ndo = "drop"\n');
     await fails(/pk is a key attribute/, 'export', source, '--to', at('no.json'), '--mask', at('drop.toml'));
   });
