@@ -226,10 +226,16 @@ TEST_F(GuardTest, ArnOfTheTableThatIsServed) {
   ops::GetItemRequest request = Get("{pk: 'alice', sk: 'a'}");
   request.table_name = std::string(kTable);
   ExpectAllowed(request);
-  // This server serves its own table for it, so a policy for another account's does not count.
-  request.table_name = "arn:aws:dynamodb:eu-west-1:999999999999:table/Photos";
+  // Every Region is this server's, so a policy for another one's table does not count.
+  request.table_name = "arn:aws:dynamodb:eu-west-1:111122223333:table/Photos";
   ExpectAllowed(request);
-  Allow("dynamodb:GetItem", "", "arn:aws:dynamodb:eu-west-1:999999999999:table/Photos");
+  Allow("dynamodb:GetItem", "", request.table_name);
+  ExpectDenied(request);
+  // A table of another account is that account's, whatever the caller's policies say.
+  Allow("dynamodb:GetItem", "", "arn:aws:dynamodb:us-east-1:999999999999:table/Photos");
+  request.table_name = "arn:aws:dynamodb:eu-west-1:999999999999:table/Photos";
+  ExpectDenied(request);
+  Allow("dynamodb:GetItem");
   ExpectDenied(request);
 }
 

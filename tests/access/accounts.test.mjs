@@ -25,7 +25,8 @@ let server;
 const keys = { [kDefault]: kRoot };
 
 const start = (auth = 'enforce') => Server.startOne({
-  args: [`--auth=${auth}`, '--master-key-file', masterKey, '--pitr-lag=1ms'], env: environment, dataDir,
+  args: [`--auth=${auth}`, ...(auth === 'off' ? [] : ['--master-key-file', masterKey]), '--pitr-lag=1ms'],
+  env: auth === 'off' ? {} : environment, dataDir,
 });
 const options = (credentials) => ({ endpoint: server.endpoint, region: 'us-east-1', credentials, maxAttempts: 1 });
 const sender = (Client, sdk) => async (who, operation, input = {}) => {
