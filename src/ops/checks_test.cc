@@ -74,11 +74,11 @@ TEST(StoreNameOf, ANameIsTheCallersAndAnArnItsAccounts) {
   EXPECT_EQ(StoreNameFor(env, "", false, kOther), "Music");
   // The form in the store is no name of a client.
   for (const char* account : {"", "123456789012"}) {
-    EXPECT_EQ(StoreNameFor(env, account, true, "123456789012/Music"), "ResourceNotFoundException");
-    EXPECT_EQ(StoreNameFor(env, account, true, "222222222222/Music"), "ResourceNotFoundException");
+    EXPECT_EQ(StoreNameFor(env, account, true, "123456789012/Music"), "ResourceNotFound");
+    EXPECT_EQ(StoreNameFor(env, account, true, "222222222222/Music"), "ResourceNotFound");
     EXPECT_EQ(
         StoreNameFor(env, account, true, "arn:aws:dynamodb:x:123456789012:table/222222222222/M"),
-        "ValidationException");
+        "Validation");
   }
   EXPECT_EQ(TableArn(env, "123456789012/Music"),
             "arn:aws:dynamodb:us-east-1:123456789012:table/Music");
