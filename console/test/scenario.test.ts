@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  bytesOf,
+  costsOf,
   cures,
   emptyDesign,
+  helpful,
   indexDesign,
   kExamples,
   keysDesign,
   monthOf,
   type Outcome,
+  partsOf,
   scenarioOf,
   served,
   trafficDesign,
@@ -118,4 +122,112 @@ test('sums of an outcome', () => {
   const one = outcome('x', 1, 1);
   assert.equal(served(one), 0.4);
   assert.equal(monthOf(one), 11);
+});
+
+test('a hot key is spread where it is asked for, and unrelated traffic is left alone', () => {
+  const shop = emptyDesign({
+    traffic: [
+      trafficDesign({
+        name: 'customer page',
+        operation: 'read',
+        keys: keysDesign({ kind: 'zipf', count: '20000' }),
+      }),
+      trafficDesign({ name: 'place order', newItems: true, keys: keysDesign({ kind: 'date' }) }),
+    ],
+  });
+  const told = outcome('TableWriteKeyRangeThroughputExceeded', 1200, 1000);
+  const trouble = told.resources[0]?.throttled[0];
+  assert.ok(trouble);
+  trouble.hottest = ['2026-11-27'];
+  const [cure] = cures(shop, told);
+  assert.equal(cure?.label, 'Spread each key of place order over 10 suffixes');
+  assert.deepEqual(cure?.design.traffic[0], shop.traffic[0]);
+  assert.equal(cure?.design.traffic[1]?.keys.suffixes, '10');
+  assert.equal(cure?.design.traffic[1]?.keys.suffix, 'random');
+  // Whoever reads the same items has to know the suffix.
+  const read = { ...shop.traffic[1], name: 'orders of today', operation: 'read' as const };
+  const [both] = cures({ ...shop, traffic: [...shop.traffic, { ...trafficDesign(), ...read }] }, told);
+  assert.deepEqual(
+    both?.design.traffic.map((one) => [one.keys.suffixes, one.keys.suffix]),
+    [
+      ['1', 'random'],
+      ['10', 'computed'],
+      ['10', 'computed'],
+    ],
+  );
+  // One key among evenly used ones.
+  trouble.hottest = ['alice'];
+  const votes = emptyDesign({
+    traffic: [
+      trafficDesign({ name: 'writes of alice', keys: keysDesign({ kind: 'single', key: 'alice' }) }),
+      trafficDesign({ name: 'other writes' }),
+    ],
+  });
+  assert.equal(cures(votes, told)[0]?.label, 'Spread alice over 10 suffixes');
+  assert.equal(cures(votes, told)[0]?.design.traffic[1]?.keys.suffixes, '1');
+  // The key is among those that are spread already.
+  trouble.hottest = ['alice.3'];
+  const spread = cures(cures(votes, told)[0]?.design ?? votes, told);
+  assert.equal(spread[0]?.label, 'Spread alice over 10 suffixes');
+});
+
+test('what makes it worse is no cure, and what serves most is the first', () => {
+  const play = (served: number, capacity = 10) => {
+    const one = outcome('x', 1, 1);
+    (one.traffic[0] as { served: number }).served = served;
+    (one.resources[0]?.month as { capacity: number }).capacity = capacity;
+    return one;
+  };
+  const cure = (label: string, of: Outcome | null) => ({ label, design: emptyDesign(), outcome: of });
+  assert.deepEqual(
+    helpful(play(88), [
+      cure('worse', play(13)),
+      cure('not played', null),
+      cure('dear', play(100, 50)),
+      cure('cheap', play(100, 20)),
+      cure('some', play(95)),
+    ]).map((one) => one.label),
+    ['cheap', 'dear', 'some', 'not played'],
+  );
+});
+
+test('what is served and what is refused are all of it', () => {
+  const of = (requests: number, served: number) =>
+    partsOf({ traffic: [{ requests, served }] } as unknown as Outcome);
+  assert.deepEqual(of(1000, 875), { served: '88%', refused: '12%' });
+  assert.deepEqual(of(1000, 931), { served: '93.1%', refused: '6.9%' });
+  assert.deepEqual(of(100_000, 99_999), { served: '99.9%', refused: '0.1%' });
+  assert.deepEqual(of(100_000, 1), { served: '0.1%', refused: '99.9%' });
+  assert.deepEqual(of(10, 10), { served: '100%', refused: '0%' });
+});
+
+test('a month of requests, of storage, and of what it grows by', () => {
+  const prices = {
+    readUnit: 0.09,
+    writeUnit: 0.47,
+    gigabyte: 0.25,
+    reservedDiscount: 0.5,
+    millionReads: null,
+    millionWrites: 1.25,
+  };
+  const design = emptyDesign({
+    billing: 'on-demand',
+    size: '1GB',
+    traffic: [trafficDesign({ newItems: true })],
+  });
+  const one = outcome('x', 1, 1);
+  one.duration_seconds = 1800;
+  Object.assign(one.resources[0] as object, {
+    bytes: 2 * 2 ** 30,
+    consumed_units: { read: 0, write: 1_800_000 },
+  });
+  const costs = costsOf(design, one, prices);
+  assert.equal(costs.capacity, (1000 * 730 * 3600 * 1.25) / 1e6);
+  assert.equal(costs.storage, 0.5);
+  assert.equal(costs.growthBytes, 2 ** 30 * 2 * 730);
+  assert.equal(costs.growth, 365);
+  assert.equal(costsOf(design, one, { ...prices, millionWrites: null }).capacity, null);
+  assert.equal(costsOf({ ...design, billing: 'provisioned' }, one, prices).capacity, 10);
+  assert.equal(bytesOf('1.5KB'), 1536);
+  assert.equal(bytesOf(''), 0);
 });

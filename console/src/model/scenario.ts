@@ -1,5 +1,6 @@
 // A key design with its traffic, as a scenario of `stator simulate`, and what its outcome says.
 // Pure. Numbers are text while they are typed.
+import type { Prices } from './cost.ts';
 
 export type KeyKind = 'uniform' | 'zipf' | 'single' | 'date' | 'weighted';
 
@@ -169,15 +170,24 @@ export interface Built {
   errors: Map<string, string>;
 }
 
-export function scenarioOf(design: Design): Built {
-  return new Builder(design).build();
+// The prices of the guidance's examples.
+const kPrices = { writeUnit: 0.47, readUnit: 0.09, gigabyte: 0.25 };
+
+export function scenarioOf(
+  design: Design,
+  prices: Pick<Prices, 'readUnit' | 'writeUnit' | 'gigabyte'> = kPrices,
+): Built {
+  return new Builder(design, prices).build();
 }
 
 class Builder {
   private readonly errors = new Map<string, string>();
   private readonly lines: string[] = [];
 
-  constructor(private readonly design: Design) {}
+  constructor(
+    private readonly design: Design,
+    private readonly prices: Pick<Prices, 'readUnit' | 'writeUnit' | 'gigabyte'>,
+  ) {}
 
   build(): Built {
     const { design } = this;
@@ -190,9 +200,9 @@ class Builder {
       `step = "${minutes > 60 ? Math.ceil(minutes / 60) : 1}s"`,
       '',
       '[prices]',
-      'write_unit_month = 0.47',
-      'read_unit_month = 0.09',
-      'gigabyte_month = 0.25',
+      `write_unit_month = ${this.prices.writeUnit}`,
+      `read_unit_month = ${this.prices.readUnit}`,
+      `gigabyte_month = ${this.prices.gigabyte}`,
       '',
       '[[table]]',
       `name = ${quoted(design.table)}`,
@@ -324,6 +334,8 @@ export interface OutcomeResource {
   partitions_before: number;
   partitions_after: number;
   consumed_units: { read: number; write: number };
+  // At the end.
+  bytes?: number;
   month?: { capacity: number; reserved: number; storage: number };
   hottest: { key: string; share: number }[];
   throttled: Trouble[];
@@ -369,10 +381,71 @@ function suffixesFor(trouble: Trouble): number {
   return [10, 20, 50, 100, 200, 500, 1000].find((one) => one >= least) ?? 1000;
 }
 
+// The keys of a design as one space: traffic with the same ones asks for the same items.
+const spaceOf = (keys: KeyDesign): string => {
+  if (keys.kind === 'uniform' || keys.kind === 'zipf') return `${keys.kind} ${keys.count}`;
+  if (keys.kind === 'single') return `single ${keys.key}`;
+  return keys.kind === 'weighted' ? `weighted ${keys.weights}` : keys.kind;
+};
+
+// Whether `hot`, a key as the simulator names it, is one of these.
+function holds(keys: KeyDesign, hot: string): boolean {
+  const key = Number(keys.suffixes) > 1 ? hot.replace(/\.\d+$/, '') : hot;
+  switch (keys.kind) {
+    case 'single':
+      return keys.key === key;
+    case 'date':
+      return /^\d{4}-\d\d-\d\d/.test(key);
+    case 'weighted':
+      return keys.weights.split(',').some((one) => one.trim().replace(/\s+\S+$/, '') === key);
+    default:
+      return /^key-\d+$/.test(key);
+  }
+}
+
+// The rows of traffic that ask for the hottest key of the trouble, and those that ask for the same
+// items. `index` empty: of the table.
+function heating(design: Design, trouble: Trouble, index: string): TrafficDesign[] {
+  const access = trouble.reason.includes('Write') ? 'write' : 'read';
+  const of = design.traffic.filter((one) => one.index === index);
+  const same = of.filter((one) => one.operation === access);
+  const hot = trouble.hottest?.[0];
+  let heats = hot === undefined ? same : same.filter((one) => holds(one.keys, hot));
+  // Evenly used keys are named alike, and are not what is hot.
+  if (heats.some((one) => one.keys.kind !== 'uniform'))
+    heats = heats.filter((one) => one.keys.kind !== 'uniform');
+  const spaces = new Set(heats.map((one) => spaceOf(one.keys)));
+  return of.filter((one) => spaces.has(spaceOf(one.keys)));
+}
+
 // A change of the design that may cure what throttled.
 export interface Cure {
   label: string;
   design: Design;
+}
+
+// Spreads the hot key, and nothing else. Who reads it has to know the suffix: reads that ask all of
+// them would be so many times more.
+function spread(design: Design, trouble: Trouble, suffixes: string): Cure | null {
+  const rows = heating(design, trouble, '');
+  if (rows.length === 0) return null;
+  const [first] = rows as [TrafficDesign];
+  const suffix = rows.some((one) => one.operation === 'read') ? 'computed' : first.keys.suffix;
+  const what =
+    first.keys.kind === 'single'
+      ? first.keys.key
+      : rows.length === design.traffic.filter((one) => one.index === '').length
+        ? 'each key'
+        : `each key of ${first.name}`;
+  return {
+    label: `Spread ${what} over ${suffixes} ${suffix === 'computed' ? 'computed ' : ''}suffixes`,
+    design: {
+      ...design,
+      traffic: design.traffic.map((one) =>
+        rows.includes(one) ? { ...one, keys: { ...one.keys, suffixes, suffix } } : one,
+      ),
+    },
+  };
 }
 
 export function cures(design: Design, outcome: Outcome): Cure[] {
@@ -400,24 +473,114 @@ export function cures(design: Design, outcome: Outcome): Cure[] {
           });
         add('On demand', { ...design, billing: 'on-demand' });
       }
-      if (perPartition) {
-        const suffixes = String(suffixesFor(trouble));
-        if (i < 0)
-          add(`Spread each key over ${suffixes} suffixes`, {
-            ...design,
-            traffic: design.traffic.map((one) =>
-              one.index === '' ? { ...one, keys: { ...one.keys, suffixes } } : one,
-            ),
-          });
-        else
-          add(`Spread each key of ${design.indexes[i]?.name} over ${suffixes} suffixes`, {
-            ...design,
-            indexes: design.indexes.map((one, k) =>
-              k === i ? { ...one, keys: { ...one.keys, suffixes } } : one,
-            ),
-          });
+      if (!perPartition) continue;
+      const suffixes = String(suffixesFor(trouble));
+      if (i >= 0)
+        add(`Spread each key of ${design.indexes[i]?.name} over ${suffixes} suffixes`, {
+          ...design,
+          indexes: design.indexes.map((one, k) =>
+            k === i ? { ...one, keys: { ...one.keys, suffixes } } : one,
+          ),
+        });
+      else {
+        const cure = spread(design, trouble, suffixes);
+        if (cure) add(cure.label, cure.design);
       }
+      const strong =
+        write || i >= 0 ? [] : heating(design, trouble, '').filter((one) => one.strong);
+      if (strong.length > 0)
+        add(`Read ${strong[0]?.name} eventually consistent`, {
+          ...design,
+          traffic: design.traffic.map((one) =>
+            strong.includes(one) ? { ...one, strong: false } : one,
+          ),
+        });
     }
   }
   return found.slice(0, 6);
+}
+
+// A cure that was played; null: it could not be.
+export interface Tried extends Cure {
+  outcome: Outcome | null;
+}
+
+// The cures that help, what serves most first, and of equals what costs least. One that makes it
+// worse is none.
+export function helpful(now: Outcome, tried: readonly Tried[]): Tried[] {
+  const part = (one: Tried) => (one.outcome ? served(one.outcome) : served(now));
+  return tried
+    .filter((one) => part(one) >= served(now) - 0.0005)
+    .sort(
+      (a, b) =>
+        Math.round(part(b) * 1000) - Math.round(part(a) * 1000) ||
+        (a.outcome ? monthOf(a.outcome) : 0) - (b.outcome ? monthOf(b.outcome) : 0),
+    );
+}
+
+// Both parts of a whole in words that sum up: "13.2%" refused, "86.8%" served. Neither is rounded
+// to none or all while it is not.
+export function partsOf(outcome: Outcome): { served: string; refused: string } {
+  const part = served(outcome);
+  if (part >= 1 || part <= 0)
+    return { served: part >= 1 ? '100%' : '0%', refused: part >= 1 ? '0%' : '100%' };
+  const tenths = Math.min(999, Math.max(1, Math.round(part * 1000)));
+  const digits = tenths < 100 || tenths > 900 ? 1 : 0;
+  const whole = digits === 1 ? tenths / 10 : Math.round(tenths / 10);
+  const text = (n: number) => `${n.toFixed(digits).replace(/\.0$/, '')}%`;
+  return { served: text(whole), refused: text(100 - whole) };
+}
+
+const kMonthSeconds = 730 * 3600;
+
+export interface Costs {
+  // A month of capacity, or of requests; null: prices of requests are not known.
+  capacity: number | null;
+  // A month of what is stored at the end.
+  storage: number;
+  // What a month at this rate adds to what is stored, in bytes, and to each month's price.
+  growthBytes: number;
+  growth: number;
+}
+
+const kSizes: Record<string, number> = { B: 1, KB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30, TB: 2 ** 40 };
+
+// Bytes of "50GB"; 0 of what is none.
+export function bytesOf(size: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*(B|KB|MB|GB|TB)$/.exec(size.trim());
+  return match ? Number(match[1]) * (kSizes[match[2] as string] ?? 1) : 0;
+}
+
+// What the played design costs a month.
+export function costsOf(design: Design, outcome: Outcome, prices: Prices): Costs {
+  const seconds = Math.max(1, outcome.duration_seconds);
+  const sum = (of: (one: OutcomeResource) => number) =>
+    outcome.resources.reduce((all, one) => all + of(one), 0);
+  const requests = (units: number, price: number | null): number | null =>
+    units === 0 ? 0 : price === null ? null : ((units / seconds) * kMonthSeconds * price) / 1e6;
+  const bytes = sum((one) => one.bytes ?? 0);
+  const tableBytes = sum((one) => (one.kind === 'table' ? (one.bytes ?? 0) : 0));
+  const grown = design.traffic.some((one) => one.newItems)
+    ? Math.max(0, tableBytes - bytesOf(design.size)) * (bytes / Math.max(1, tableBytes))
+    : 0;
+  const growthBytes = (grown / seconds) * kMonthSeconds;
+  const reads = requests(
+    sum((one) => one.consumed_units?.read ?? 0),
+    prices.millionReads,
+  );
+  const writes = requests(
+    sum((one) => one.consumed_units?.write ?? 0),
+    prices.millionWrites,
+  );
+  return {
+    capacity:
+      design.billing === 'provisioned'
+        ? sum((one) => one.month?.capacity ?? 0)
+        : reads === null || writes === null
+          ? null
+          : reads + writes,
+    storage: (bytes / 2 ** 30) * prices.gigabyte,
+    growthBytes,
+    growth: (growthBytes / 2 ** 30) * prices.gigabyte,
+  };
 }

@@ -2,8 +2,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import { isStopped } from '../../api/errors.ts';
 import { management, query as queryText } from '../../api/management.ts';
+import { pricesNow } from '../../app/prices.ts';
 import { store, stored } from '../../app/settings.ts';
-import { boot, has } from '../../app/state.ts';
+import { has } from '../../app/state.ts';
 import { type Prices, storageMonth, type Way, ways } from '../../model/cost.ts';
 import type { HeatReply, HeatResource } from '../../model/heat.ts';
 import { isOnDemand, type TableDescription } from '../../model/table.ts';
@@ -23,19 +24,6 @@ const kWords: Record<Kind, string> = {
 
 const money = (n: number): string =>
   `$${n.toLocaleString('en-US', { maximumFractionDigits: n < 100 ? 2 : 0 })}`;
-
-function pricesNow(own: Record<string, number>): Prices {
-  const known = boot.value?.prices ?? {};
-  const of = (kind: string, otherwise: number): number => own[kind] ?? known[kind] ?? otherwise;
-  return {
-    readUnit: of('readUnit', 0),
-    writeUnit: of('writeUnit', 0),
-    gigabyte: of('gigabyte', 0),
-    reservedDiscount: of('reservedDiscount', 0),
-    millionReads: own.millionReads ?? null,
-    millionWrites: own.millionWrites ?? null,
-  };
-}
 
 // What the server found out itself: auto scaling followed minute by minute.
 interface Told {

@@ -5,6 +5,7 @@ import { isStopped } from '../../api/errors.ts';
 import { management, query as queryText } from '../../api/management.ts';
 import { partitionsOf } from '../../api/partitions.ts';
 import { describe } from '../../api/tables.ts';
+import { pricesNow } from '../../app/prices.ts';
 import { go, href, route } from '../../app/router.ts';
 import { boot } from '../../app/state.ts';
 import { emptyForm, emptyIndex } from '../../model/create.ts';
@@ -13,9 +14,11 @@ import {
   cures,
   type Design,
   emptyDesign,
+  helpful,
   kExamples,
   type Outcome,
   scenarioOf,
+  type Tried,
 } from '../../model/scenario.ts';
 import { isOnDemand, type TableDescription } from '../../model/table.ts';
 import { CodeText } from '../../ui/code.tsx';
@@ -29,6 +32,34 @@ import { DesignFields } from './fields.tsx';
 import { OutcomeView } from './outcome.tsx';
 
 const kDelayMs = 300;
+
+const played = (scenario: string, signal: AbortSignal): Promise<Outcome> =>
+  management<Outcome>('simulate', {
+    method: 'POST',
+    body: { scenario },
+    signal,
+    background: true,
+  });
+
+// The cures of what was played, each played as well, one after the other; null: not yet.
+function useTried(now: Played | null): Tried[] | null {
+  const [tried, setTried] = useState<{ of: Played; cures: Tried[] } | null>(null);
+  useEffect(() => {
+    if (!now) return;
+    const abort = new AbortController();
+    void (async () => {
+      const found: Tried[] = [];
+      for (const cure of cures(now.design, now.outcome)) {
+        const outcome = await played(scenarioOf(cure.design).toml, abort.signal).catch(() => null);
+        if (abort.signal.aborted) return;
+        found.push({ ...cure, outcome });
+      }
+      setTried({ of: now, cures: helpful(now.outcome, found) });
+    })();
+    return () => abort.abort();
+  }, [now]);
+  return tried?.of === now ? tried.cures : null;
+}
 
 interface Played {
   design: Design;
@@ -104,7 +135,10 @@ function Designer({ origin }: { origin: Origin | null }) {
   const [busy, setBusy] = useState(false);
   // The next outcome gets the focus: a cure was chosen, or the page was opened for its outcome.
   const toOutcome = useRef(origin !== null);
+  const [again, setAgain] = useState(0);
+  const prices = pricesNow();
   const built = useMemo(() => scenarioOf(design), [design]);
+  const tried = useTried(now);
   // What is shown is not yet the outcome of what is designed.
   const waits = error === null && built.errors.size === 0 && now?.design !== design;
   const setDesign = (next: Design) => {
@@ -117,12 +151,7 @@ function Designer({ origin }: { origin: Origin | null }) {
     const timer = setTimeout(async () => {
       setBusy(true);
       try {
-        const outcome = await management<Outcome>('simulate', {
-          method: 'POST',
-          body: { scenario: built.toml },
-          signal: abort.signal,
-          background: true,
-        });
+        const outcome = await played(built.toml, abort.signal);
         setNow({ design, outcome });
         setError(null);
       } catch (failure) {
@@ -135,7 +164,7 @@ function Designer({ origin }: { origin: Origin | null }) {
       clearTimeout(timer);
       abort.abort();
     };
-  }, [built, design]);
+  }, [built, design, again]);
   useEffect(() => {
     if (!now || !toOutcome.current) return;
     toOutcome.current = false;
@@ -231,13 +260,44 @@ function Designer({ origin }: { origin: Origin | null }) {
           </details>
         </div>
         <div class="stack" aria-busy={busy || waits}>
-          {error !== null && <ErrorBox error={error} />}
-          {now ? (
+          {error !== null && (
+            <ErrorBox error={error}>
+              <button
+                type="button"
+                onClick={() => {
+                  setError(null);
+                  setAgain(again + 1);
+                }}
+              >
+                <Icon name="refresh" />
+                Try again
+              </button>
+              {before && (
+                <button
+                  type="button"
+                  onClick={() => {
+                    setError(null);
+                    setDesign(before.design);
+                    setBefore(null);
+                  }}
+                >
+                  Back to the one before
+                </button>
+              )}
+            </ErrorBox>
+          )}
+          {error === null && now && built.errors.size > 0 && (
+            <p class="note warn">
+              A field is wrong: what is below is the outcome before that change.
+            </p>
+          )}
+          {now && error === null ? (
             <OutcomeView
               design={now.design}
               outcome={now.outcome}
-              before={before?.outcome ?? null}
-              cures={cures(now.design, now.outcome)}
+              before={before}
+              prices={prices}
+              cures={tried}
               onApply={apply}
               onKeep={() => setBefore(now)}
               onBack={() => {

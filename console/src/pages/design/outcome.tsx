@@ -1,23 +1,27 @@
 // What a design would do: served or not, heat of its partitions over time, why, and what cures it.
+import type { Prices } from '../../model/cost.ts';
 import { reasonWords } from '../../model/reason.ts';
 import {
-  type Cure,
+  costsOf,
   type Design,
-  monthOf,
   type Outcome,
   type OutcomeResource,
+  partsOf,
   served,
+  type Tried,
   type Trouble,
 } from '../../model/scenario.ts';
-import { amount, count, duration, percent, plural } from '../../ui/format.ts';
+import { amount, bytes, count, duration, percent, plural } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { heatStep } from '../../ui/strip.tsx';
 
 interface Props {
   design: Design;
   outcome: Outcome;
-  before: Outcome | null;
-  cures: readonly Cure[];
+  before: { design: Design; outcome: Outcome } | null;
+  prices: Prices;
+  // null: they are being played.
+  cures: readonly Tried[] | null;
   onApply: (design: Design) => void;
   onKeep: () => void;
   onBack: () => void;
@@ -25,56 +29,93 @@ interface Props {
 
 const money = (n: number): string =>
   `$${n.toLocaleString('en-US', { maximumFractionDigits: n < 100 ? 2 : 0 })}`;
-const onDemand = (design: Design) => design.billing === 'on-demand';
 
-export function OutcomeView({ design, outcome, before, cures, onApply, onKeep, onBack }: Props) {
+// A month of capacity or requests and of what is stored, in words.
+function monthText(design: Design, outcome: Outcome, prices: Prices): string {
+  const costs = costsOf(design, outcome, prices);
+  return costs.capacity === null
+    ? `${money(costs.storage)} and requests`
+    : money(costs.capacity + costs.storage);
+}
+
+export function OutcomeView(props: Props) {
+  const { design, outcome, before, prices, cures, onApply, onKeep, onBack } = props;
   const part = served(outcome);
+  const parts = partsOf(outcome);
+  const costs = costsOf(design, outcome, prices);
   return (
     <>
       <section class="card" aria-labelledby="outcome-title">
         <header>
           <h2 id="outcome-title" tabIndex={-1}>
-            {part >= 1
-              ? 'Everything is served'
-              : `${percent(1 - part)} of the requests are refused`}
+            {part >= 1 ? 'Everything is served' : `${parts.refused} of the requests are refused`}
           </h2>
-          <span class={`badge ${part >= 1 ? 'good' : 'bad'}`}>{percent(part)} served</span>
+          <span class={`badge ${part >= 1 ? 'good' : 'bad'}`}>{parts.served} served</span>
         </header>
         <div class="card-body stack">
           <dl class="limit-facts" aria-live="polite">
             <Fact
               name="Served"
-              now={percent(part)}
-              before={before && percent(served(before))}
+              now={parts.served}
+              before={before && partsOf(before.outcome).served}
               bad={part < 1}
             />
             <Fact
-              name="A month, capacity and storage"
-              now={onDemand(design) ? 'by request' : money(monthOf(outcome))}
-              before={before && (monthOf(before) > 0 ? money(monthOf(before)) : 'by request')}
+              name={
+                design.billing === 'on-demand'
+                  ? 'A month, requests and storage'
+                  : 'A month, capacity and storage'
+              }
+              now={monthText(design, outcome, prices)}
+              before={before && monthText(before.design, before.outcome, prices)}
             />
             <Fact
               name="Partitions"
               now={partitions(outcome)}
-              before={before && partitions(before)}
+              before={before && partitions(before.outcome)}
             />
           </dl>
-          {cures.length > 0 && (
-            <div>
-              <h3 class="small muted">Try a cure; the outcome of now stays beside it</h3>
-              <div class="row wrap">
-                {cures.map((one) => (
-                  <button
-                    key={one.label}
-                    type="button"
-                    class="small"
-                    onClick={() => onApply(one.design)}
-                  >
-                    <Icon name="check" />
-                    {one.label}
-                  </button>
-                ))}
-              </div>
+          {costs.capacity === null && (
+            <p class="hint">
+              The price of a million requests is not known: enter it under Prices, on the Capacity
+              page of a table.
+            </p>
+          )}
+          {costs.growthBytes > 0 && (
+            <p class="hint">
+              New items: a month of this adds {bytes(costs.growthBytes)}, and with it{' '}
+              {money(costs.growth)} to what storage costs each month.
+            </p>
+          )}
+          {part < 1 && (
+            <div aria-live="polite">
+              {cures === null ? (
+                <p class="small muted">Trying what would cure it…</p>
+              ) : cures.length === 0 ? (
+                <p class="small muted">
+                  Neither capacity nor suffixes help here: change the keys or the traffic.
+                </p>
+              ) : (
+                <>
+                  <h3 class="small muted">Try a cure; the outcome of now stays beside it</h3>
+                  <div class="row wrap">
+                    {cures.map((one) => (
+                      <button
+                        key={one.label}
+                        type="button"
+                        class="small"
+                        onClick={() => onApply(one.design)}
+                      >
+                        <Icon name="check" />
+                        {one.label}
+                        {one.outcome && (
+                          <span class="muted">: {partsOf(one.outcome).served} served</span>
+                        )}
+                      </button>
+                    ))}
+                  </div>
+                </>
+              )}
             </div>
           )}
           <div class="row wrap">
