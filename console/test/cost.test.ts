@@ -54,6 +54,15 @@ test('a table on demand is compared with capacity for its busiest column', () =>
   assert.equal(way(other, 'provisioned').isNow, false);
   assert.equal(way(other, 'on-demand').isNow, true);
   assert.equal(peakUnits([]), 1);
+  // The busiest second is more than its hour, and less would have been throttled.
+  const burst = load({ provisioned: null, peak: { read: 300, write: 0 } });
+  assert.equal(way(burst, 'provisioned').capacity, 300 * 0.09 + 1 * 0.47);
+  assert.equal(way(burst, 'provisioned').throttles, false);
+  assert.equal(way(burst, 'scaled').throttles, true);
+  assert.equal(way(burst, 'on-demand').throttles, false);
+  assert.equal(way(load({ peak: { read: 101, write: 0 } }), 'provisioned').throttles, true);
+  assert.equal(way(load({ peak: { read: 101, write: 0 } }), 'reserved').throttles, true);
+  assert.equal(way(load(), 'provisioned').throttles, false);
 });
 
 test('scaled capacity follows the load with a delay, above its target', () => {

@@ -102,7 +102,8 @@ test('someone new heats a sample table, finds the hot key, its reason, and a cur
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: /% of the requests are refused$/ }).waitFor();
     await page.waitForFunction(() => document.activeElement?.id === 'outcome-title');
-    await tabTo(page, /^Spread each key over/, 4);
+    await page.getByRole('button', { name: /^Spread alice over/ }).waitFor();
+    await tabTo(page, /^Spread alice over/, 4);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Everything is served' }).waitFor();
     t.diagnostic(`${((Date.now() - began) / 1000).toFixed(1)} s from the first page to the cure`);

@@ -158,7 +158,7 @@ test('metrics begin with what the server kept, by operation and table, and one i
   await page.getByRole('img', { name: /^All operations: requests: at most/ }).waitFor();
   await list.getByRole('button', { name: 'GetItem' }).click();
   await page.getByRole('img', { name: /^GetItem: requests: at most/ }).waitFor();
-  await page.getByRole('img', { name: /^GetItem: 99% took at most: at most .* ms/ }).waitFor();
+  await page.getByRole('img', { name: /^GetItem: 99% answered within: at most .* ms/ }).waitFor();
   assert.match(page.url(), /name=GetItem/);
   await assertAccessible(page, 'metrics with history');
   await page.getByRole('radio', { name: 'By table' }).check({ force: true });

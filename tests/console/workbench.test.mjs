@@ -146,7 +146,7 @@ test('a stream is switched on, followed through a split, and tells what changed'
 test('a preset makes requests fail, counts them, and is removed', async () => {
   await put();
   const page = await it.open('faults');
-  await page.getByRole('heading', { name: 'This server behaves' }).waitFor();
+  await page.getByRole('heading', { name: 'No faults are set' }).waitFor();
   await page.getByLabel('Tables of the preset').selectOption('music');
   await page.getByRole('button', { name: /^Throttle storm/ }).click();
   await page.getByText('1 fault rule set').waitFor();
@@ -159,7 +159,7 @@ test('a preset makes requests fail, counts them, and is removed', async () => {
   await page.getByText(`Struck ${refused} of 30 requests`).waitFor();
   await page.getByRole('button', { name: 'Remove all' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove all' }).click();
-  await page.getByRole('heading', { name: 'This server behaves' }).waitFor();
+  await page.getByRole('heading', { name: 'No faults are set' }).waitFor();
   assert.deepEqual(await manage('faults'), {});
   await it.client.send(new GetItemCommand({ TableName: 'music', Key: key }));
 });
@@ -182,7 +182,7 @@ test('a rule is built with only the settings of its kind', async () => {
   assert.equal(rule.age, '10m');
   assert.deepEqual(rule.operations, ['GetItem']);
   await page.getByRole('button', { name: 'Remove Stale reads of every table' }).click();
-  await page.getByRole('heading', { name: 'This server behaves' }).waitFor();
+  await page.getByRole('heading', { name: 'No faults are set' }).waitFor();
 });
 
 test('the clock is moved, and stands where it was told', async () => {

@@ -3,6 +3,7 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { log } from '../api/log.ts';
 import { ask, Questions } from '../ui/dialog.tsx';
+import { focusPage } from '../ui/focus.ts';
 import { plural } from '../ui/format.ts';
 import { Icon, Logo } from '../ui/icons.tsx';
 import { job } from '../ui/jobs.ts';
@@ -55,7 +56,10 @@ export function Frame() {
       <button
         type="button"
         class="skip"
-        onClick={() => document.querySelector<HTMLElement>('main')?.focus()}
+        onClick={() => {
+          focusPage();
+          scrollTo(0, 0);
+        }}
       >
         Skip to the page
       </button>
@@ -278,7 +282,10 @@ function Main({ page }: { page: Page }) {
   const previous = useRef<string | null>(null);
   useEffect(() => {
     // The first view leaves the focus where the browser put it.
-    if (previous.current !== null && previous.current !== place) ref.current?.focus();
+    if (previous.current !== null && previous.current !== place) {
+      ref.current?.focus({ preventScroll: true });
+      scrollTo(0, 0);
+    }
     previous.current = place;
   }, [place]);
   const table = route.value.path[0] === 'tables' ? route.value.path[1] : undefined;

@@ -1,6 +1,7 @@
 // The long job that is under way, or how the last one ended.
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { tell } from '../api/errors.ts';
+import { focusIfLost, focusPage } from '../ui/focus.ts';
 import { amount, duration, plural } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
 import { closeJob, type Job, job } from '../ui/jobs.ts';
@@ -13,15 +14,26 @@ export default function JobPanel() {
 function Panel({ job: now }: { job: Job }) {
   const [showFailures, setShowFailures] = useState(false);
   const { progress, outcome, total } = now;
+  const section = useRef<HTMLElement>(null);
+  const ended = outcome !== null;
+  // The pressed button is gone: what stands in its place is next.
+  useEffect(
+    () => focusIfLost(() => section.current?.querySelector<HTMLElement>('.row button, button')),
+    [ended],
+  );
   const over = progress.done + progress.skipped + progress.failed;
   const rate = progress.seconds > 0 ? over / progress.seconds : 0;
   const left = total !== null && rate > 0 ? Math.max(0, total - over) / rate : null;
+  const close = () => {
+    closeJob();
+    focusPage();
+  };
   return (
-    <section class={`job card ${now.load ? 'load' : ''}`} aria-label={now.title}>
+    <section ref={section} class={`job card ${now.load ? 'load' : ''}`} aria-label={now.title}>
       <header>
         <h2>{now.title}</h2>
         {outcome && (
-          <button type="button" class="quiet square" aria-label="Close" onClick={closeJob}>
+          <button type="button" class="quiet square" aria-label="Close" onClick={close}>
             <Icon name="close" />
           </button>
         )}
@@ -55,6 +67,14 @@ function Panel({ job: now }: { job: Job }) {
           <p class="small muted">{plural(progress.retries, 'write')} sent again after a pause</p>
         )}
         {outcome && <p>{ending(now)}</p>}
+        {outcome && now.again && (
+          <div class="row">
+            <button type="button" onClick={now.again}>
+              <Icon name="play" />
+              Run it again
+            </button>
+          </div>
+        )}
         {outcome && outcome.failures.length > 0 && (
           <div class="row">
             <button type="button" class="small" onClick={() => setShowFailures(!showFailures)}>
@@ -105,7 +125,7 @@ function Panel({ job: now }: { job: Job }) {
 }
 
 function ending({ progress, outcome, load }: Job): string {
-  if (load && progress.state === 'done') return 'Over. It can be run again.';
+  if (load && progress.state === 'done') return 'Over.';
   if (progress.state === 'done')
     return progress.failed > 0 ? 'Over, but not everything worked.' : 'Complete.';
   if (progress.state === 'stopped') return 'Stopped. What was done stays done.';

@@ -43,7 +43,7 @@ function handle(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing) return;
   const plain = !event.ctrlKey && !event.metaKey && !event.altKey && event.key.length === 1;
   if (plain && (isTyping(event.target) || !singleKeys.peek())) return;
-  // A dialog has the keyboard for itself: only what it binds works.
+  // A dialog has the keyboard for itself: it takes Escape, and no letter is a command below it.
   const name = prefix + nameOf(event);
   prefix = '';
   clearTimeout(prefixTimer);
@@ -51,7 +51,7 @@ function handle(event: KeyboardEvent): void {
   for (const layer of [...layers].reverse()) {
     const action = layer.current.bindings[name];
     if (!action) continue;
-    if (inDialog && plain) continue;
+    if (inDialog && (plain || event.key === 'Escape')) continue;
     event.preventDefault();
     action();
     return;

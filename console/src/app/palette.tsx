@@ -99,10 +99,12 @@ function search(text: string): Entry[] {
     (a, b) =>
       Number(!a.toLowerCase().startsWith(wanted)) - Number(!b.toLowerCase().startsWith(wanted)),
   );
+  const known = new Set(all.map((entry) => entry.name + entry.detail));
   const tables = names.map((name) => tableEntry(name));
+  const tabs = tabEntries(words).filter((entry) => !known.has(entry.name + entry.detail));
   return [
     ...keyEntries(text),
-    ...(wanted === '' ? [...all, ...tables] : [...tables, ...all]),
+    ...(wanted === '' ? [...all, ...tables] : [...tables, ...all, ...tabs]),
   ].slice(0, kMost);
 }
 
@@ -111,6 +113,31 @@ const tableEntry = (name: string): Entry => ({
   detail: 'table',
   icon: 'tables',
   run: () => void go(href(['tables', name, 'items'])),
+});
+
+const kMostTabs = 5;
+
+// "throttl": Throttling of each table; "throttl votes": of those that are called so. At most a few.
+function tabEntries(words: readonly string[]): Entry[] {
+  const found: Entry[] = [];
+  for (const tab of kTabs) {
+    const left = words.filter((word) => !tab.name.toLowerCase().includes(word));
+    if (left.length === words.length) continue;
+    found.push(
+      ...tableNames.value
+        .filter((name) => left.every((word) => name.toLowerCase().includes(word)))
+        .slice(0, kMostTabs)
+        .map((name) => tabEntry(tab, name)),
+    );
+  }
+  return found;
+}
+
+const tabEntry = (tab: (typeof kTabs)[number], table: string): Entry => ({
+  name: tab.name,
+  detail: `of ${table}`,
+  icon: 'right',
+  run: () => void go(href(['tables', table, tab.id])),
 });
 
 function pageEntries(): Entry[] {
@@ -122,13 +149,7 @@ function pageEntries(): Entry[] {
   }));
   const [first, table] = route.value.path;
   if (first === 'tables' && table && table !== 'new') {
-    for (const tab of kTabs)
-      entries.push({
-        name: tab.name,
-        detail: `of ${table}`,
-        icon: 'right',
-        run: () => void go(href(['tables', table, tab.id])),
-      });
+    entries.push(...kTabs.map((tab) => tabEntry(tab, table)));
   }
   return entries;
 }

@@ -23,6 +23,8 @@ export interface Load {
   write: readonly number[];
   bytes: number;
   provisioned: Pair | null;
+  // Of the busiest second that is known; columns of an hour hide it.
+  peak?: Pair | undefined;
   // Units that auto scaling would have provided, where the server says so.
   scaled?: Pair | undefined;
 }
@@ -35,6 +37,8 @@ export interface Way {
   // What the sum is made of.
   how: string;
   isNow: boolean;
+  // It would have refused the busiest second.
+  throttles: boolean;
 }
 
 const kMonthSeconds = 730 * 3600;
@@ -65,7 +69,12 @@ export const peakUnits = (values: readonly number[]): number =>
 
 export function ways(load: Load, prices: Prices, target = 0.7): Way[] {
   const month = (units: Pair) => units.read * prices.readUnit + units.write * prices.writeUnit;
-  const enough = { read: peakUnits(load.read), write: peakUnits(load.write) };
+  const enough = {
+    read: peakUnits([...load.read, load.peak?.read ?? 0]),
+    write: peakUnits([...load.write, load.peak?.write ?? 0]),
+  };
+  const most = (kind: 'read' | 'write') => Math.ceil(Math.max(1, ...load[kind]) / target);
+  const below = (units: Pair) => units.read < enough.read || units.write < enough.write;
   const provisioned = load.provisioned ?? enough;
   const scaled = load.scaled ?? {
     read: scaledUnits(load.read, target),
@@ -84,8 +93,11 @@ export function ways(load: Load, prices: Prices, target = 0.7): Way[] {
       id: 'provisioned',
       name: 'Provisioned',
       capacity: month(provisioned),
-      how: load.provisioned ? text(provisioned) : `${text(provisioned)}: the busiest column`,
+      how: load.provisioned
+        ? text(provisioned)
+        : `${text(provisioned)}: the busiest second that is known`,
       isNow: load.provisioned !== null,
+      throttles: below(provisioned),
     },
     {
       id: 'on-demand',
@@ -93,6 +105,7 @@ export function ways(load: Load, prices: Prices, target = 0.7): Way[] {
       capacity: reads === null || writes === null ? null : reads + writes,
       how: `${text(asked)} a second on average, each paid`,
       isNow: load.provisioned === null,
+      throttles: false,
     },
     {
       id: 'scaled',
@@ -100,6 +113,7 @@ export function ways(load: Load, prices: Prices, target = 0.7): Way[] {
       capacity: month(scaled),
       how: `${text(scaled)} on average, at a target of ${Math.round(target * 100)}%`,
       isNow: false,
+      throttles: below({ read: most('read'), write: most('write') }),
     },
     {
       id: 'reserved',
@@ -107,6 +121,7 @@ export function ways(load: Load, prices: Prices, target = 0.7): Way[] {
       capacity: month(provisioned) * (1 - prices.reservedDiscount),
       how: `${text(provisioned)}, paid in advance`,
       isNow: false,
+      throttles: below(provisioned),
     },
   ];
 }

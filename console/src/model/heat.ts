@@ -152,6 +152,10 @@ export function hottest(resource: HeatResource, most: number): Spot[] {
   return spots.sort((a, b) => weightOf(b) - weightOf(a)).slice(0, most);
 }
 
+// A range with a smaller part of what one can do is not hot, unless something was refused.
+const kHot = 0.1;
+export const isHot = (spot: Spot): boolean => spot.heat >= kHot || spot.refused > 0;
+
 const weightOf = (spot: Spot): number => spot.heat + (spot.refused > 0 ? 10 : 0);
 
 // What kind of heat the last columns show, in a sentence.

@@ -19,3 +19,11 @@ export function reasonWords(reason: string): string {
       return `${access} of ${what}: ${reason}`;
   }
 }
+
+// "1,000 writes/s" of the server's sentences are units: an item of 5 KB takes five.
+export const inUnits = (text: string): string =>
+  text.replace(/\b(read|write)s\/s\b/g, '$1 units/s');
+
+// "write" of TableWriteKeyRangeThroughputExceeded.
+export const accessOf = (reason: string): 'read' | 'write' =>
+  reason.includes('Write') ? 'write' : 'read';

@@ -426,10 +426,14 @@ export interface Cure {
 
 // Spreads the hot key, and nothing else. Who reads it has to know the suffix: reads that ask all of
 // them would be so many times more.
-function spread(design: Design, trouble: Trouble, suffixes: string): Cure | null {
+function spread(design: Design, trouble: Trouble): Cure | null {
   const rows = heating(design, trouble, '');
   if (rows.length === 0) return null;
   const [first] = rows as [TrafficDesign];
+  // What is spread already needs more than it has.
+  const has = Number(first.keys.suffixes);
+  const wanted = suffixesFor(trouble);
+  const suffixes = String(has > 1 && has >= wanted ? has * 2 : wanted);
   const suffix = rows.some((one) => one.operation === 'read') ? 'computed' : first.keys.suffix;
   const what =
     first.keys.kind === 'single'
@@ -483,7 +487,7 @@ export function cures(design: Design, outcome: Outcome): Cure[] {
           ),
         });
       else {
-        const cure = spread(design, trouble, suffixes);
+        const cure = spread(design, trouble);
         if (cure) add(cure.label, cure.design);
       }
       const strong =

@@ -34,6 +34,8 @@ export function Dialog({ title, onClose, children, wide, footer }: DialogProps) 
         event.preventDefault();
         onClose();
       }}
+      // The browser closes it by itself when Escape is pressed twice.
+      onClose={onClose}
       onClick={(event) => {
         if (event.target === ref.current) onClose();
       }}

@@ -19,6 +19,12 @@ export function amount(n: number): string {
   return '<0.01';
 }
 
+// 1 write unit/s, 1,822 write units/s
+export function unitRate(n: number, kind: 'read' | 'write' | '' = ''): string {
+  const text = amount(n);
+  return `${text} ${kind === '' ? '' : `${kind} `}${text === '1' ? 'unit' : 'units'}/s`;
+}
+
 export function bytes(n: number): string {
   if (n < 1024) return `${n} B`;
   const units = ['KB', 'MB', 'GB', 'TB'];

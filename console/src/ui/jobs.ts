@@ -13,6 +13,8 @@ export interface Job {
   retry: (() => void) | null;
   // A load, which is made to be throttled: what failed is no loss.
   load?: boolean;
+  // Begins a load that is over anew.
+  again?: () => void;
 }
 
 export const job = signal<Job | null>(null);
@@ -83,7 +85,16 @@ export function runLoad(
     if (now?.bulk === bulk) job.value = { ...now, ...changed };
   };
   const bulk = make((progress) => change({ progress }));
-  job.value = { title, total, progress: kBegun, bulk, outcome: null, retry: null, load: true };
+  job.value = {
+    title,
+    total,
+    progress: kBegun,
+    bulk,
+    outcome: null,
+    retry: null,
+    load: true,
+    again: () => runLoad(title, total, make),
+  };
   const end = (error: unknown) => {
     const progress = job.peek()?.progress ?? kBegun;
     change({ outcome: { ...progress, failures: [], skippedWrites: [], error } });

@@ -1,7 +1,7 @@
 // What the advice rests on: how each table and index was used, and what the recording does not say.
 import { href } from '../../app/router.ts';
 import type { AdviceReply, KeyUse } from '../../model/advice.ts';
-import { amount, count, percent } from '../../ui/format.ts';
+import { count, percent, unitRate } from '../../ui/format.ts';
 import { Scroll } from '../../ui/scroll.tsx';
 
 const kGrades = { good: 'good', fair: 'warn', poor: 'bad', unknown: '' } as const;
@@ -75,10 +75,14 @@ export function Looked({ reply, table }: { reply: AdviceReply; table: string | n
 function Grade({ use }: { use: KeyUse }) {
   if (use.requests === 0) return <span class="muted">–</span>;
   if (use.distribution === 'unknown') return <span class="muted">too few</span>;
+  // Of one key nothing can be said to be uneven.
+  const single = (use.hottest[0]?.share ?? 0) >= 0.9999;
   return (
     <>
-      <span class={`badge ${kGrades[use.distribution]}`}>{use.distribution}</span>{' '}
-      <span class="small muted nowrap">{amount(use.peak_units_per_second)} units/s at most</span>
+      <span class={`badge ${single ? '' : kGrades[use.distribution]}`}>
+        {single ? 'one key' : use.distribution}
+      </span>{' '}
+      <span class="small muted nowrap">at most {unitRate(use.peak_units_per_second)}</span>
     </>
   );
 }

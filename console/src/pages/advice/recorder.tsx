@@ -1,5 +1,5 @@
 // Begins and ends the recording of requests, and says how it stands.
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { management } from '../../api/management.ts';
 import { boot } from '../../app/state.ts';
 import type { RecordingState } from '../../model/advice.ts';
@@ -18,28 +18,37 @@ export interface RecorderProps {
 
 export function Recorder({ state, onChanged }: RecorderProps) {
   const [minutes, setMinutes] = useState<(typeof kMinutes)[number]>('60');
-  const [busy, setBusy] = useState(false);
+  const section = useRef<HTMLElement>(null);
+  const busy = useRef(false);
+  const pressed = useRef(false);
+  // The button that took the place of the pressed one gets the focus.
+  useEffect(() => {
+    if (pressed.current) section.current?.querySelector<HTMLElement>('button')?.focus();
+    pressed.current = false;
+  }, [state.on]);
   const why = boot.value?.readOnly ? 'This console is read-only' : undefined;
   const change = async (method: 'PUT' | 'DELETE') => {
-    setBusy(true);
+    if (busy.current) return;
+    busy.current = true;
     try {
       const next = await management<RecordingState>('recording', {
         method,
         ...(method === 'PUT' ? { body: { minutes: Number(minutes) } } : {}),
       });
+      pressed.current = true;
       onChanged(next);
       say(method === 'PUT' ? 'Requests are recorded' : 'The recording ended; its advice stays');
     } catch (error) {
       sayError(error);
     } finally {
-      setBusy(false);
+      busy.current = false;
     }
   };
   const kept =
     `${plural(state.requests, 'request')}, ${bytes(state.bytes)} of ${bytes(state.mostBytes)}` +
     (state.dropped > 0 ? `; the oldest ${count(state.dropped)} had to go` : '');
   return (
-    <section class="card card-body recorder" aria-label="Recording">
+    <section ref={section} class="card card-body recorder" aria-label="Recording">
       {state.on ? (
         <>
           <p>
@@ -51,7 +60,7 @@ export function Recorder({ state, onChanged }: RecorderProps) {
           </p>
           <button
             type="button"
-            disabled={busy || why !== undefined}
+            disabled={why !== undefined}
             title={why}
             onClick={() => void change('DELETE')}
           >
@@ -77,7 +86,7 @@ export function Recorder({ state, onChanged }: RecorderProps) {
             <button
               type="button"
               class="primary"
-              disabled={busy || why !== undefined}
+              disabled={why !== undefined}
               title={why}
               onClick={() => void change('PUT')}
             >

@@ -30,9 +30,16 @@ interface Told {
   resources: { type: string; name: string; autoScaled: { read: number; write: number } }[];
 }
 
+const kFine = [
+  { last: '3m', step: '1s' },
+  { last: '9m', step: '3s' },
+  { last: '3h', step: '60s' },
+] as const;
+
 export function Cost({ table, bytes }: { table: TableDescription; bytes: number }) {
   const name = table.TableName;
   const [history, setHistory] = useState<HeatReply | null>(null);
+  const [fine, setFine] = useState<readonly HeatReply[]>([]);
   const [error, setError] = useState<unknown>(null);
   const [told, setTold] = useState<Told | null>(null);
   const [own, setOwn] = useState(() => stored<Record<string, number>>('prices', {}));
@@ -44,6 +51,16 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
     ).then(setHistory, (failure) => {
       if (!isStopped(failure)) setError(failure);
     });
+    // Hours hide the busiest second: finer series have it while the server keeps them.
+    Promise.all(
+      kFine.map((window) =>
+        management<HeatReply>(`tables/${encodeURIComponent(name)}/heat${queryText(window)}`, {
+          table: name,
+          signal: abort.signal,
+          background: true,
+        }),
+      ),
+    ).then(setFine, () => setFine([]));
     if (has('cost'))
       management<Told>(`tables/${encodeURIComponent(name)}/cost?last=7d`, {
         table: name,
@@ -86,7 +103,13 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
                 </tr>
               </thead>
               <tbody>
-                <WayRows table={table} resources={history.resources} prices={prices} told={told} />
+                <WayRows
+                  table={table}
+                  resources={history.resources}
+                  fine={fine}
+                  prices={prices}
+                  told={told}
+                />
                 <tr>
                   <th scope="row">Storage</th>
                   <td class="num" colSpan={history.resources.length}>
@@ -129,11 +152,13 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
 interface WayProps {
   table: TableDescription;
   resources: readonly HeatResource[];
+  // The same in finer columns, of a shorter time.
+  fine: readonly HeatReply[];
   prices: Prices;
   told: Told | null;
 }
 
-function WayRows({ table, resources, prices, told }: WayProps) {
+function WayRows({ table, resources, fine, prices, told }: WayProps) {
   const onDemand = isOnDemand(table);
   const of = resources.map((resource) => {
     const index =
@@ -141,8 +166,14 @@ function WayRows({ table, resources, prices, told }: WayProps) {
         ? table.GlobalSecondaryIndexes?.find((one) => resource.name.endsWith(one.IndexName))
         : undefined;
     const units = (resource.type === 'index' ? index : table)?.ProvisionedThroughput;
-    const sum = (kind: 'read' | 'write') =>
-      resource.consumed[kind].map((one, i) => one + (resource.refused[kind][i] ?? 0));
+    const asked = (of: HeatResource, kind: 'read' | 'write') =>
+      of.consumed[kind].map((one, i) => one + (of.refused[kind][i] ?? 0));
+    const sum = (kind: 'read' | 'write') => asked(resource, kind);
+    const finer = fine.flatMap((reply) =>
+      reply.resources.filter((one) => one.type === resource.type && one.name === resource.name),
+    );
+    const peak = (kind: 'read' | 'write') =>
+      Math.max(0, ...finer.map((one) => Math.max(0, ...asked(one, kind))));
     return ways(
       {
         columnSeconds: resource.columnSeconds,
@@ -152,6 +183,7 @@ function WayRows({ table, resources, prices, told }: WayProps) {
         read: sum('read'),
         write: sum('write'),
         bytes: 0,
+        peak: { read: peak('read'), write: peak('write') },
         provisioned:
           onDemand || !units
             ? null
@@ -162,8 +194,11 @@ function WayRows({ table, resources, prices, told }: WayProps) {
   });
   const first = of[0] ?? [];
   const totals = first.map((_, i) => sumOf(of.map((one) => one[i] as Way)));
+  const throttles = first.map((_, i) => of.some((one) => one[i]?.throttles));
   const known = totals.filter((one): one is number => one !== null);
-  const least = Math.min(...known);
+  const least = Math.min(
+    ...totals.filter((one, i): one is number => one !== null && !throttles[i]),
+  );
   return (
     <>
       {first.map((way, i) => {
@@ -172,7 +207,8 @@ function WayRows({ table, resources, prices, told }: WayProps) {
           <tr key={way.id}>
             <th scope="row">
               {way.name} {way.isNow && <span class="badge blue">now</span>}{' '}
-              {total !== null && total === least && known.length > 1 && (
+              {throttles[i] && <span class="badge warn">would throttle</span>}
+              {total !== null && total === least && !throttles[i] && known.length > 1 && (
                 <span class="badge good">least</span>
               )}
               <span class="small muted how">{way.how}</span>

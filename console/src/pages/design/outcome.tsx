@@ -1,6 +1,6 @@
 // What a design would do: served or not, heat of its partitions over time, why, and what cures it.
 import type { Prices } from '../../model/cost.ts';
-import { reasonWords } from '../../model/reason.ts';
+import { accessOf, inUnits, reasonWords } from '../../model/reason.ts';
 import {
   costsOf,
   type Design,
@@ -11,7 +11,7 @@ import {
   type Tried,
   type Trouble,
 } from '../../model/scenario.ts';
-import { amount, bytes, count, duration, percent, plural } from '../../ui/format.ts';
+import { bytes, count, duration, percent, plural, unitRate } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { heatStep } from '../../ui/strip.tsx';
 
@@ -202,11 +202,11 @@ function Why({ trouble }: { trouble: Trouble }) {
     <div class="note warn">
       <p>
         <strong>{reasonWords(trouble.reason)}.</strong> {count(trouble.requests)} requests; at worst{' '}
-        {amount(trouble.demand)} units a second were asked for, and {amount(trouble.limit)} are the
-        limit.
+        {unitRate(trouble.demand, accessOf(trouble.reason))} were asked for; the limit is{' '}
+        {unitRate(trouble.limit, accessOf(trouble.reason))}.
       </p>
       {trouble.advice.map((one) => (
-        <p key={one}>{one}</p>
+        <p key={one}>{inUnits(one)}</p>
       ))}
     </div>
   );

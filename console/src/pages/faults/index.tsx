@@ -1,11 +1,12 @@
 // What goes wrong on purpose, and the product's clock.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { isStopped } from '../../api/errors.ts';
 import { management } from '../../api/management.ts';
 import { poll } from '../../app/live.ts';
 import { boot, refresh, tableNames } from '../../app/state.ts';
 import { asSent, inWords, kKinds, kPresets, type Rule } from '../../model/fault.ts';
 import { ask } from '../../ui/dialog.tsx';
+import { focusIfLost } from '../../ui/focus.ts';
 import { count, percent } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { ErrorBox, say, sayError } from '../../ui/told.tsx';
@@ -29,6 +30,7 @@ export default function Faults() {
   const [error, setError] = useState<unknown>(null);
   const [adding, setAdding] = useState(false);
   const [table, setTable] = useState('*');
+  const addButton = useRef<HTMLButtonElement>(null);
   const readOnly = boot.value?.readOnly ?? false;
   const why = readOnly ? 'This console is read-only' : undefined;
   const look = async (signal?: AbortSignal) => {
@@ -57,6 +59,7 @@ export default function Faults() {
       await setRules(name, rules);
       await look();
       say(done);
+      focusIfLost(() => addButton.current);
     } catch (failure) {
       sayError(failure);
     }
@@ -64,14 +67,15 @@ export default function Faults() {
   const clear = async () => {
     const yes = await ask({
       title: 'Remove all fault rules?',
-      body: 'The server behaves again, for every table.',
+      body: 'No fault is made any more, in any table.',
       confirm: 'Remove all',
     });
     if (!yes) return;
     try {
       await management('faults', { method: 'DELETE' });
       await Promise.all([look(), refresh()]);
-      say('The server behaves again');
+      say('No faults are set any more');
+      focusIfLost(() => addButton.current);
     } catch (failure) {
       sayError(failure);
     }
@@ -87,6 +91,7 @@ export default function Faults() {
             </button>
           )}
           <button
+            ref={addButton}
             type="button"
             class="primary"
             disabled={readOnly}
@@ -101,7 +106,7 @@ export default function Faults() {
       {error !== null && dial === null && <ErrorBox error={error} />}
       {dial && known.length === 0 && (
         <section class="card card-body stack tight">
-          <h2>This server behaves</h2>
+          <h2>No faults are set</h2>
           <p class="muted">
             In the cloud a read may be stale, a batch half done, a request throttled, an answer
             lost. A rule makes these happen here, as often as you say, so that your code meets them

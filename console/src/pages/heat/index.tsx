@@ -12,6 +12,7 @@ import {
   type HeatReply,
   type HeatResource,
   hottest,
+  isHot,
   type Metric,
   placeOf,
   type Selection,
@@ -22,7 +23,7 @@ import { type AttributeValue, itemOf } from '../../model/value.ts';
 import { copyText } from '../../ui/copy.tsx';
 import { Choice } from '../../ui/field.tsx';
 import { saveFile } from '../../ui/file.ts';
-import { amount, clock, dateTime, percent, plural } from '../../ui/format.ts';
+import { clock, dateTime, percent, plural, unitRate } from '../../ui/format.ts';
 import { Menu } from '../../ui/menu.tsx';
 import { ErrorBox, say, sayError } from '../../ui/told.tsx';
 import { HeatMap } from './map.tsx';
@@ -323,10 +324,15 @@ function Spots({
   onOpen: (selection: Selection) => void;
 }) {
   const spots = hottest(resource, 20);
+  const hot = spots.filter(isHot).length;
   if (spots.length === 0) return null;
   return (
     <details class="card spots">
-      <summary class="pad">{plural(spots.length, 'hot spot')} as a table</summary>
+      <summary class="pad">
+        {hot > 0
+          ? `${plural(hot, 'hot spot')} as a table`
+          : 'No hot spots: the busiest ranges as a table'}
+      </summary>
       <div class="scroll-x">
         <table class="plain">
           <thead>
@@ -353,7 +359,7 @@ function Spots({
                 <td>{clock(columnTime(resource, spot.column))} UTC</td>
                 <td class="num">{percent(spot.heat)}</td>
                 <td class={`num ${spot.refused > 0 ? 'bad-text' : ''}`}>
-                  {amount(spot.refused)} units/s
+                  {unitRate(spot.refused)}
                 </td>
                 <td>
                   <button

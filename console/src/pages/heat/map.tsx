@@ -14,7 +14,7 @@ import {
   type Selection,
   scaleOf,
 } from '../../model/heat.ts';
-import { amount, clock, percent } from '../../ui/format.ts';
+import { amount, clock, percent, unitRate } from '../../ui/format.ts';
 import { heatStep } from '../../ui/strip.tsx';
 import { speak } from '../../ui/told.tsx';
 import { fineImage, kFineRows } from './fine.ts';
@@ -118,7 +118,7 @@ export function HeatMap(props: MapProps) {
     speak(
       `range ${range + 1} of ${resource.ranges.length}, ${clock(columnTime(resource, column))}, ` +
         `${percent(row.heat[column] ?? 0)} of maximum` +
-        (refused > 0 ? `, ${amount(refused)} units a second beyond a limit` : ''),
+        (refused > 0 ? `, ${unitRate(refused)} beyond a limit` : ''),
     );
   };
   // Selects the next of the hottest spots, with some columns around it.
@@ -141,6 +141,11 @@ export function HeatMap(props: MapProps) {
       event.preventDefault();
       event.stopPropagation();
       nextSpot();
+      return;
+    }
+    // What Shift selected stays: it is open already.
+    if (event.key === 'Enter' && drag.current && selection) {
+      event.preventDefault();
       return;
     }
     const now = cursor ?? { column: resource.columns - 1, range: 0 };
@@ -216,9 +221,7 @@ export function HeatMap(props: MapProps) {
             {amount(told.consumed.write[hover.column] ?? 0)} write units/s
           </span>
           {refusedIn(told, hover.column) > 0 && (
-            <span class="bad-text">
-              {amount(refusedIn(told, hover.column))} units/s beyond a limit
-            </span>
+            <span class="bad-text">{unitRate(refusedIn(told, hover.column))} beyond a limit</span>
           )}
         </div>
       )}
@@ -388,7 +391,7 @@ function drawSums(
   });
   context.fillStyle = resolved(element, '--muted');
   context.font = '11px system-ui, sans-serif';
-  context.fillText(`${amount(most)} units/s`, 2, 11);
+  context.fillText(unitRate(most), 2, 11);
 }
 
 function hatch(

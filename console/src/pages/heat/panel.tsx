@@ -1,8 +1,5 @@
 // What lies under a selected rectangle: how much, which keys, what kind of heat, what cures it.
-import { useEffect, useState } from 'preact/hooks';
-import { management, query as queryText } from '../../api/management.ts';
 import type { PartitionedResource, PartitionReport } from '../../api/partitions.ts';
-import { has } from '../../app/state.ts';
 import {
   columnTime,
   type HeatResource,
@@ -10,12 +7,13 @@ import {
   type Selection,
   summarize,
 } from '../../model/heat.ts';
-import { reasonWords } from '../../model/reason.ts';
+import { inUnits, reasonWords } from '../../model/reason.ts';
 import type { TableDescription } from '../../model/table.ts';
 import { amount, clock, count, duration, percent } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { Fixes } from '../capacity/fixes.tsx';
 import { Keys } from '../throttling/index.tsx';
+import { useKeysOf } from './keys_of.ts';
 
 export interface PanelProps {
   table: TableDescription;
@@ -25,37 +23,6 @@ export interface PanelProps {
   report: PartitionReport | null;
   onClose: () => void;
   onZoom: () => void;
-}
-
-interface HotKey {
-  partitionKey: string;
-  share: number;
-}
-
-// The keys of that time and part of the key space, as the server kept them; null: not known.
-function useKeysOf(table: string, index: string | undefined, window: Record<string, string>) {
-  const [keys, setKeys] = useState<readonly HotKey[] | null>(null);
-  const wanted = queryText({ ...window, index });
-  useEffect(() => {
-    if (!has('heat-keys')) return;
-    const abort = new AbortController();
-    // While a selection grows, only the one that it ends with is asked for.
-    const timer = setTimeout(() => {
-      management<{ keys: HotKey[] }>(`tables/${encodeURIComponent(table)}/heat/keys${wanted}`, {
-        table,
-        signal: abort.signal,
-        background: true,
-      }).then(
-        (reply) => setKeys(reply.keys),
-        () => setKeys(null),
-      );
-    }, 200);
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, [table, wanted]);
-  return keys;
 }
 
 export function HeatPanel({
@@ -131,7 +98,7 @@ export function HeatPanel({
             </dd>
           </div>
           <div>
-            <dt>{report?.throttling === 'enforce' ? 'Refused' : 'Beyond limits'}</dt>
+            <dt>Beyond limits</dt>
             <dd>
               <strong class={refused > 0 ? 'bad-text' : ''}>{amount(refused)}</strong> units
             </dd>
@@ -165,7 +132,7 @@ export function HeatPanel({
               <strong>{reasonWords(one.reason)}.</strong>
             </p>
             {one.advice.map((sentence) => (
-              <p key={sentence}>{sentence}</p>
+              <p key={sentence}>{inUnits(sentence)}</p>
             ))}
           </div>
         ))}

@@ -17,6 +17,7 @@ import { type AttributeValue, type Item, itemOf } from '../../model/value.ts';
 import { Code } from '../../ui/code.tsx';
 import { ask } from '../../ui/dialog.tsx';
 import { Choice } from '../../ui/field.tsx';
+import { takesFocus } from '../../ui/focus.ts';
 import { bytes, plural } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { ErrorBox, say, sayError } from '../../ui/told.tsx';
@@ -159,6 +160,7 @@ function Editing({
     setTypeChanges([]);
     setError(null);
     setRound((n) => n + 1);
+    heading.current?.focus();
     if (view !== 'form') setText(view === 'typed' ? printTyped(edited) : printPlain(edited));
   };
 
@@ -239,11 +241,18 @@ function Editing({
   useKeys(
     {
       'ctrl+s': () => void save(),
+      'ctrl+enter': () => void save(),
       escape: () => void close(),
       c: () => setShowCode(!showCode),
       h: () => !isNew && void leave(onHistory),
     },
-    { 'Ctrl S': 'Save the item', Esc: 'Close the panel', c: 'Code', h: 'History' },
+    {
+      'Ctrl S': 'Save the item',
+      'Ctrl Enter': 'Save the item',
+      Esc: 'Close the panel',
+      c: 'Code',
+      h: 'History',
+    },
   );
 
   const show = (next: View) => {
@@ -313,7 +322,7 @@ function Editing({
       <div class="editor-body stack">
         {theirs !== undefined && loaded !== null ? (
           theirs === null ? (
-            <div class="error-box" role="alert">
+            <div class="error-box" role="alert" tabIndex={-1} ref={takesFocus}>
               <p>
                 <strong>The item was deleted meanwhile</strong>
               </p>
@@ -348,7 +357,7 @@ function Editing({
         ) : (
           <>
             {theirs !== undefined && loaded === null && (
-              <div class="error-box" role="alert">
+              <div class="error-box" role="alert" tabIndex={-1} ref={takesFocus}>
                 <p>
                   <strong>There is an item with this key already</strong>
                 </p>
@@ -436,7 +445,7 @@ function Editing({
               checked={strict}
               onChange={(event) => setStrict(event.currentTarget.checked)}
             />
-            strict
+            strict: only if nobody changed any attribute
           </label>
         )}
         <button
@@ -452,8 +461,8 @@ function Editing({
         <button
           type="button"
           class="primary"
+          aria-disabled={busy}
           disabled={
-            busy ||
             readOnly ||
             !request ||
             problems.size > 0 ||

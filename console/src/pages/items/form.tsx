@@ -1,6 +1,6 @@
 // The form of an item: one row for each attribute, a tree for maps and lists. Numbers and binaries
 // stay text.
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { parseText, textOfValue } from '../../model/text_value.ts';
 import {
   type AttributeType,
@@ -88,13 +88,20 @@ function AddAttribute({
   onAdd: (name: string) => void;
 }) {
   const [name, setName] = useState('');
+  const row = useRef<HTMLDivElement>(null);
   const add = () => {
     if (name === '' || taken(name)) return;
     onAdd(name);
     setName('');
+    // Its value is what is typed next.
+    const label = `Value of ${where === '' ? name : `${where}.${name}`}`;
+    requestAnimationFrame(() => {
+      const fields = row.current?.parentElement?.querySelectorAll<HTMLElement>('textarea') ?? [];
+      [...fields].find((one) => one.getAttribute('aria-label') === label)?.focus();
+    });
   };
   return (
-    <div class="row form-add">
+    <div class="row form-add" ref={row}>
       <input
         aria-label={where === '' ? 'Name of a new attribute' : `Name of a new member of ${where}`}
         placeholder={where === '' ? 'new attribute' : 'new member'}
@@ -103,7 +110,7 @@ function AddAttribute({
         value={name}
         onInput={(event) => setName(event.currentTarget.value)}
         onKeyDown={(event) => {
-          if (event.key !== 'Enter') return;
+          if (event.key !== 'Enter' || event.ctrlKey || event.metaKey) return;
           event.preventDefault();
           add();
         }}

@@ -5,6 +5,7 @@ import { type Choice, meetings, merged } from '../../model/merge.ts';
 import { type Path, printPath } from '../../model/path.ts';
 import { summary } from '../../model/text_value.ts';
 import { type AttributeValue, type Item, typeOf } from '../../model/value.ts';
+import { takesFocus } from '../../ui/focus.ts';
 import { plural } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 
@@ -24,7 +25,7 @@ export function MergeView({ loaded, theirs, mine, onMerged, onDrop }: MergeProps
   const choiceAt = (path: Path): Choice => choices.get(printPath(path)) ?? 'theirs';
   return (
     <section class="stack merge" aria-labelledby="merge-title">
-      <h3 id="merge-title">
+      <h3 id="merge-title" tabIndex={-1} ref={takesFocus}>
         <Icon name="warn" /> The item was changed meanwhile
       </h3>
       <p>

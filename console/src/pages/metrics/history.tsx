@@ -64,7 +64,7 @@ export function History({ span, dimension }: { span: Span; dimension: Dimension 
         />
         <Chart
           {...shape}
-          label={`${label}: 99% took at most`}
+          label={`${label}: 99% answered within`}
           kind="write"
           used={shown.p99.map((value) => value ?? 0)}
           refused={[]}

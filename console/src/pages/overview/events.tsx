@@ -4,7 +4,7 @@ import { management } from '../../api/management.ts';
 import { href } from '../../app/router.ts';
 import { eventSeq, serverNow } from '../../app/state.ts';
 import { type Happened, happened, type ServerEvent } from '../../model/events.ts';
-import { reasonWords } from '../../model/reason.ts';
+import { inUnits, reasonWords } from '../../model/reason.ts';
 import { clock, dateTime, duration, relative } from '../../ui/format.ts';
 import { Icon, type IconName } from '../../ui/icons.tsx';
 
@@ -78,7 +78,7 @@ function EventRow({ event }: { event: Happened }) {
   const first =
     event.text === event.reason
       ? `${reasonWords(event.reason)}.`
-      : (event.text.split(/(?<=\.) /)[0] ?? event.text);
+      : inUnits(event.text.split(/(?<=\.) /)[0] ?? event.text);
   const where =
     event.table === null ? null : (
       <a href={href(['tables', event.table, bad ? 'throttling' : 'items'])}>

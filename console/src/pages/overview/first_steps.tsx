@@ -6,6 +6,7 @@ import { store, stored } from '../../app/settings.ts';
 import { boot, refresh, tables } from '../../app/state.ts';
 import { CodeText } from '../../ui/code.tsx';
 import { Choice } from '../../ui/field.tsx';
+import { focusIfLost } from '../../ui/focus.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { job } from '../../ui/jobs.ts';
 import { say, sayError } from '../../ui/told.tsx';
@@ -89,9 +90,12 @@ export function LoadButton({ small }: { small?: boolean }) {
     <button
       type="button"
       class={small ? 'small' : ''}
-      disabled={busy || running || why !== undefined}
+      disabled={why !== undefined}
+      aria-disabled={busy || running}
       title={why ?? 'Writes to a table sample-votes for two minutes, mostly one key'}
       onClick={async () => {
+        // It keeps the focus while it cannot be pressed.
+        if (busy || running) return;
         setBusy(true);
         try {
           const { loadVotes } = await import('./load_votes.ts');
@@ -99,6 +103,7 @@ export function LoadButton({ small }: { small?: boolean }) {
           await refresh();
           say('sample-votes is written to: its heat shows in some seconds');
           await go(href(['overview']));
+          focusIfLost(() => document.querySelector<HTMLElement>('main'));
         } catch (error) {
           sayError(error);
         } finally {

@@ -10,7 +10,15 @@ import {
   tables,
   watchClosely,
 } from '../../app/state.ts';
-import { amount, bytes, compact, duration, milliseconds, plural } from '../../ui/format.ts';
+import {
+  amount,
+  bytes,
+  compact,
+  duration,
+  milliseconds,
+  plural,
+  unitRate,
+} from '../../ui/format.ts';
 import { HeatBar } from '../../ui/heat_bar.tsx';
 import { Spark } from '../../ui/spark.tsx';
 import { placeOfHash, Strip } from '../../ui/strip.tsx';
@@ -199,8 +207,7 @@ function HotSpotRow({ row }: { row: TableRow }) {
           )}
           {refused > 0 && (
             <span class="bad-text">
-              {amount(refused)} units a second{' '}
-              {row.throttling === 'enforce' ? 'refused' : 'beyond limits'}.
+              {unitRate(refused)} {row.throttling === 'enforce' ? 'refused' : 'beyond limits'}.
             </span>
           )}
         </span>

@@ -11,12 +11,13 @@ import {
 import { poll } from '../../app/live.ts';
 import { href } from '../../app/router.ts';
 import { boot, refresh, watchClosely } from '../../app/state.ts';
-import { reasonWords } from '../../model/reason.ts';
+import { accessOf, inUnits, reasonWords } from '../../model/reason.ts';
 import type { TableDescription } from '../../model/table.ts';
 import { Choice } from '../../ui/field.tsx';
-import { amount, count, percent } from '../../ui/format.ts';
+import { amount, count, percent, unitRate } from '../../ui/format.ts';
 import { ErrorBox, say, sayError } from '../../ui/told.tsx';
 import { Fixes } from '../capacity/fixes.tsx';
+import { useKeysOf } from '../heat/keys_of.ts';
 import { Past } from './past.tsx';
 
 type Mode = PartitionReport['throttling'];
@@ -175,7 +176,23 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
     resource.type === 'index' ? (resource.name.split('/').at(-1) ?? resource.name) : undefined;
   const partition = resource.partitions.find((one) => one.id === refused.partition);
   const perPartition = /KeyRange/.test(refused.reason);
-  const sentences = (refused.why ?? '').split(/(?<=\.) (?=[A-Z])/);
+  const sentences = inUnits(refused.why ?? '').split(/(?<=\.) (?=[A-Z])/);
+  const kind = accessOf(refused.reason);
+  const at = refused.at === null ? null : Date.parse(refused.at) / 1000;
+  // When it is over, the keys of then: those of now are others.
+  const then = useKeysOf(
+    table.TableName,
+    index,
+    active || at === null || !partition
+      ? null
+      : {
+          from: String(Math.floor(at) - 60),
+          to: String(Math.floor(at) + 60),
+          fromHash: partition.from.hash,
+          ...(partition.to === null ? {} : { toHash: partition.to.hash }),
+        },
+  );
+  const keys = (active ? partition?.hottest : then) ?? [];
   return (
     <section class="card" aria-label={reasonWords(refused.reason)}>
       <header>
@@ -188,24 +205,24 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
       <div class="card-body stack">
         <dl class="limit-facts">
           <div>
-            <dt>{passed ? 'Beyond, let pass' : 'Refused'}</dt>
+            <dt>{passed ? 'Beyond the limit, let pass' : 'Beyond the limit'}</dt>
             <dd>
-              <strong>{count(refused.requests)}</strong> requests, {amount(refused.units)} units
+              <strong>{count(refused.requests)}</strong> requests, {amount(refused.units)} {kind}{' '}
+              units
             </dd>
           </div>
           <div>
             <dt>Limit</dt>
             <dd>
-              <strong>{amount(refused.limit)}</strong> units a second
+              <strong>{unitRate(refused.limit, kind)}</strong>
             </dd>
           </div>
           <div>
             <dt>Asked for {active ? 'now' : 'last'}</dt>
             <dd>
               <strong class={refused.demand > refused.limit ? 'bad-text' : ''}>
-                {amount(refused.demand)}
-              </strong>{' '}
-              units a second
+                {unitRate(refused.demand, kind)}
+              </strong>
             </dd>
           </div>
           <div>
@@ -229,14 +246,14 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
             The demand is below the limit again. Below is what was asked for then.
           </p>
         )}
-        {partition && partition.hottest.length > 0 && (
-          <Keys table={table} index={index} keys={partition.hottest} />
+        {keys.length > 0 && (
+          <Keys table={table} index={index} keys={keys} title={active ? undefined : kThen} />
         )}
         {partition?.notSplit && <p class="note">Not split, because {partition.notSplit}.</p>}
         {refused.advice.length > 0 && (
           <ul class="advice">
             {refused.advice.map((one) => (
-              <li key={one}>{one}</li>
+              <li key={one}>{inUnits(one)}</li>
             ))}
           </ul>
         )}
@@ -250,33 +267,41 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
   );
 }
 
+const kThen = 'Hottest keys there, then';
+
 export function Keys({
   table,
   index,
   keys,
+  title = 'Hottest keys there',
 }: {
   table: TableDescription;
   index: string | undefined;
   keys: readonly { partitionKey: string; share: number }[];
+  title?: string | undefined;
 }) {
   return (
     <div class="hot-keys">
-      <h3 class="small muted">Hottest keys there</h3>
+      <h3 class="small muted">{title}</h3>
       <ul>
         {keys.slice(0, 5).map((one) => (
           <li key={one.partitionKey}>
-            <a
-              class="cut"
-              href={href(
-                ['tables', table.TableName, 'items'],
-                [
-                  ...(index === undefined ? [] : ([['index', index]] as const)),
-                  ['pk', one.partitionKey],
-                ],
-              )}
-            >
-              {one.partitionKey}
-            </a>
+            {one.partitionKey === '' ? (
+              <span class="muted">keys that are not known</span>
+            ) : (
+              <a
+                class="cut"
+                href={href(
+                  ['tables', table.TableName, 'items'],
+                  [
+                    ...(index === undefined ? [] : ([['index', index]] as const)),
+                    ['pk', one.partitionKey],
+                  ],
+                )}
+              >
+                {one.partitionKey}
+              </a>
+            )}
             <span class="share">
               <span style={{ width: `${Math.min(100, one.share * 100)}%` }} />
             </span>

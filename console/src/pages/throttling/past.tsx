@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { management, query as queryText } from '../../api/management.ts';
 import { eventSeq, has } from '../../app/state.ts';
 import type { ServerEvent } from '../../model/events.ts';
-import { reasonWords } from '../../model/reason.ts';
+import { inUnits, reasonWords } from '../../model/reason.ts';
 import { count, dateTime } from '../../ui/format.ts';
 
 const kAsked = 1000;
@@ -50,7 +50,7 @@ export function Past({ table }: { table: string }) {
                 <td class="num">{count(one.requests ?? 0)}</td>
                 <td>
                   {one.index !== null && <span class="muted">{one.index}: </span>}
-                  {one.text === one.reason ? reasonWords(one.reason ?? '') : one.text}
+                  {one.text === one.reason ? reasonWords(one.reason ?? '') : inUnits(one.text)}
                   {one.key && <span class="muted"> Hottest key: {one.key}.</span>}
                 </td>
               </tr>
