@@ -17,6 +17,7 @@
 #include "base/memory_account.h"
 #include "base/out_of_memory.h"
 #include "guard/requests.h"
+#include "ops/answer_bytes.h"
 #include "ops/context.h"
 #include "simdjson.h"
 
@@ -114,7 +115,12 @@ int64_t CountItems(const Response& response) {
 // Bytes of a reply, written when its items were read, that a loop's thread copies.
 inline constexpr size_t kInlineCopyBytes = 1 << 20;
 
-// The bytes that a reply is rendered from, of responses that can hold many.
+// What a record of a stream takes beside its keys and images: members with fixed names, digests and
+// numbers.
+inline constexpr size_t kRecordFrameBytes = 512;
+
+// The bytes that a reply is rendered from, of responses that can hold many; of records those that
+// it is rendered to, at most, for their keys may be all text that has to be escaped.
 struct AnswerSize {
   size_t bytes = 0;
   bool written = false;  // they are JSON already, and rendering only copies them
@@ -140,9 +146,14 @@ AnswerSize SizeOf(const Response& response) {
   } else if constexpr (requires { response.items.is_written(); }) {
     size.bytes = response.items.bytes();
   } else if constexpr (requires { response.records.front().new_image; }) {
+    const auto add_rendered = [&size](std::string_view encoded) {
+      size.bytes += static_cast<size_t>(ops::RenderedBound(encoded));
+    };
     for (const auto& record : response.records) {
-      add(record.new_image);
-      add(record.old_image);
+      size.bytes += kRecordFrameBytes;
+      add_rendered(record.keys);
+      if (record.new_image) add_rendered(*record.new_image);
+      if (record.old_image) add_rendered(*record.old_image);
     }
   } else if constexpr (requires { response.item->size(); }) {
     add(response.item);
