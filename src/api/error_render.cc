@@ -2,6 +2,7 @@
 
 #include "api/attribute_json.h"
 #include "base/memory_account.h"
+#include "ops/answer_bytes.h"
 #include "ops/payload.h"
 
 namespace stator::api {
@@ -138,14 +139,21 @@ bool IsThrottle(ErrorCode code) {
 
 bool IsServerFault(ErrorCode code) { return ShapeOf(code).status == 500; }
 
-bool TakesLongToRender(const Error& error) {
-  constexpr size_t kShort = 64 << 10;
-  if (error.code() != ErrorCode::kTransactionCanceled) return false;
+int64_t RenderedBytes(const Error& error) {
+  if (error.code() == ErrorCode::kConditionalCheckFailed) {
+    const auto* payload = dynamic_cast<const ops::ItemPayload*>(error.payload().get());
+    return payload == nullptr ? 0 : ops::RenderedBound(payload->item);
+  }
+  if (error.code() != ErrorCode::kTransactionCanceled) return 0;
   const auto* payload = dynamic_cast<const ops::CancellationPayload*>(error.payload().get());
-  if (payload == nullptr) return false;
-  size_t bytes = 0;
-  for (const ops::CancellationReason& reason : payload->reasons) bytes += reason.item.size();
-  return bytes > kShort;
+  if (payload == nullptr) return 0;
+  int64_t bytes = 0;
+  for (const ops::CancellationReason& reason : payload->reasons) {
+    // They may be many MB, which the transaction has counted: here it is enough that they are many.
+    const bool looks = bytes <= kShortErrorBytes;
+    bytes += looks ? ops::RenderedBound(reason.item) : static_cast<int64_t>(reason.item.size());
+  }
+  return bytes;
 }
 
 RenderedError RenderError(const Error& error) {

@@ -105,6 +105,39 @@ TEST(ErrorRender, AFailedConditionShowsItsItem) {
             R"("message":"The conditional request failed","Item":{"a":{"S":"x"}}})");
 }
 
+// An encoded item whose one attribute, a string, is `text`.
+std::string ItemWith(std::string_view text) {
+  std::string entries, item;
+  model::AppendName(&entries, "a");
+  model::AppendString(&entries, text);
+  model::AppendItem(&item, 1, entries);
+  return item;
+}
+
+TEST(ErrorRender, ItemsThatAnErrorShowsAreWeighedAsJson) {
+  const auto of_item = [](const std::string& text) {
+    return Error(ErrorCode::kConditionalCheckFailed, "m",
+                 std::make_shared<ops::ItemPayload>(ItemWith(text)));
+  };
+  EXPECT_EQ(RenderedBytes(Error(ErrorCode::kConditionalCheckFailed, "m")), 0);
+  EXPECT_EQ(RenderedBytes(ValidationError(std::string(1 << 20, 'x'))), 0);
+  EXPECT_LE(RenderedBytes(of_item(std::string(30'000, 'x'))), kShortErrorBytes);
+  // 180 KB of JSON; the second would be short if it were weighed as it is stored.
+  for (const std::string& text : {std::string(180'000, 'x'), std::string(30'000, '\x01')}) {
+    const Error error = of_item(text);
+    EXPECT_GT(RenderedBytes(error), kShortErrorBytes);
+    EXPECT_GE(RenderedBytes(error) + 200, static_cast<int64_t>(RenderError(error).body.size()));
+  }
+  std::vector<ops::CancellationReason> reasons(100);
+  const auto cancelled = [&reasons] {
+    return Error(ErrorCode::kTransactionCanceled, "m",
+                 std::make_shared<ops::CancellationPayload>(reasons));
+  };
+  EXPECT_EQ(RenderedBytes(cancelled()), 0);
+  for (ops::CancellationReason& reason : reasons) reason.item = ItemWith(std::string(2000, 'x'));
+  EXPECT_GT(RenderedBytes(cancelled()), kShortErrorBytes);
+}
+
 TEST(ErrorRender, ACanceledTransactionSaysWhyForEachAction) {
   std::string entries, item;
   model::AppendName(&entries, "a");

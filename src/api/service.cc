@@ -286,10 +286,21 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
       again.again = true;
       return done(std::move(again));
     }
-    if (!TakesLongToRender(error) || !FailElsewhere(error)) FailWith(error, RenderError(error));
+    const int64_t shown = RenderedBytes(error);
+    if (shown <= kShortErrorBytes) return FailWith(error, RenderError(error));
+    // The request has changed nothing, and may be refused yet.
+    if (!CountShown(shown)) return Fail(MemoryRefusal());
+    if (!FailElsewhere(error)) FailWith(error, RenderError(error));
   }
 
  private:
+  // Counts the items that an error shows. False: there is no room for them.
+  bool CountShown(int64_t bytes) {
+    if (context_.memory == nullptr) return true;
+    const int64_t more = bytes - context_.memory->bytes();
+    return more <= 0 || context_.memory->TryGrow(more);
+  }
+
   void FailWith(const Error& error, RenderedError rendered) {
     if (service_.options_.audit != nullptr) [[unlikely]]
       NoteError(error);

@@ -11,6 +11,8 @@
 #include "base/compress.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "model/value.h"
+#include "ops/payload.h"
 
 namespace stator::api {
 
@@ -86,6 +88,17 @@ void FailWithText(ops::Context&, EchoRequest request, ops::Callback<EchoResponse
   done(ValidationError(request.text));
 }
 
+// Fails with an item that is full of the text's first character.
+constexpr size_t kShownItemBytes = 390'000;
+void FailWithItem(ops::Context&, EchoRequest request, ops::Callback<EchoResponse> done) {
+  std::string entries, item;
+  model::AppendName(&entries, "a");
+  model::AppendString(&entries, std::string(kShownItemBytes, request.text.at(0)));
+  model::AppendItem(&item, 1, entries);
+  done(Error(ErrorCode::kConditionalCheckFailed, "m",
+             std::make_shared<ops::ItemPayload>(std::move(item))));
+}
+
 void Drop(ops::Context&, EchoRequest, ops::Callback<EchoResponse>) {}
 
 class RecordingObserver final : public RequestObserver {
@@ -119,6 +132,7 @@ class ServiceTest : public ::testing::Test {
     registry.Register("Echo", Access::kWrite, Echo);
     registry.Register("EchoLater", Access::kRead, EchoLater);
     registry.Register("FailWithText", Access::kRead, FailWithText);
+    registry.Register("FailWithItem", Access::kWrite, FailWithItem);
     registry.Register("Drop", Access::kRead, Drop);
     registry.Register("StreamEcho", Access::kRead, Echo, Api::kStreams);
     return std::make_unique<Service>(environment_, std::move(registry),
@@ -546,6 +560,30 @@ TEST_F(ServiceTest, AReadIsNotRenderedWhileTheAccountIsFull) {
   EXPECT_EQ(Post("Echo", R"({"Text":"a"})").status, 200) << "a write has been done";
   account.Count(-(1 << 20));
   EXPECT_EQ(Post("EchoLater", R"({"Text":"a"})").status, 200);
+}
+
+// An item of control characters has six times as many bytes in the error that shows it.
+TEST_F(ServiceTest, AnItemThatAnErrorShowsCountsAsItsJson) {
+  MemoryAccount account(16 << 20);
+  MemoryHolder holder(account, {});
+  MemoryLease lease(holder);
+  memory_ = &lease;
+  const std::string request = R"({"Text":"\u0001"})";
+  EXPECT_EQ(Post("FailWithItem", R"({"Text":"a"})").status, 400);
+  EXPECT_GE(lease.bytes(), static_cast<int64_t>(kShownItemBytes));
+  lease.Release();
+  const Outgoing shown = Post("FailWithItem", request);
+  EXPECT_EQ(shown.status, 400);
+  EXPECT_GT(shown.body.size(), 6 * kShownItemBytes);
+  EXPECT_GE(lease.bytes(), static_cast<int64_t>(6 * kShownItemBytes));
+  lease.Release();
+
+  MemoryHolder other(account, {});
+  other.Add(15 << 20);
+  const Outgoing refused = Post("FailWithItem", request);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find("--max-inflight-mb"), std::string::npos) << refused.body;
+  EXPECT_EQ(lease.bytes(), 0);
 }
 
 TEST_F(ServiceTest, ManySmallValuesCountAsTheDocumentTheyBecome) {
