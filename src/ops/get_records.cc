@@ -11,8 +11,10 @@
 namespace stator::ops {
 namespace {
 
-// What a loop's thread reads at once; more is for a worker.
+// What a loop's thread reads at once; more is for a worker. A record costs a digest, of some
+// microseconds, however small it is.
 constexpr size_t kInlineBytes = 64 << 10;
+constexpr size_t kInlineRecords = 128;
 
 Error InvalidIterator() { return ValidationError("Invalid ShardIterator"); }
 
@@ -70,6 +72,11 @@ struct RecordsPlan {
   const stream::Shard* shard = nullptr;  // of `stream`
   stream::Position from;
   stream::ReadLimits limits;
+};
+
+struct ReadRecords {
+  GetRecordsResponse response;           // but for its iterator
+  std::optional<stream::Position> next;  // empty: the shard has ended
 };
 
 Result<RecordsPlan> PrepareRecords(const Context& ctx, const GetRecordsRequest& request) {
@@ -150,36 +157,39 @@ void GetRecords(Context& ctx, GetRecordsRequest request, Callback<GetRecordsResp
   }
   auto plan = std::make_shared<RecordsPlan>(std::move(*prepared));
   Environment& env = ctx.env;
-  const auto read = [&env, plan](kv::Tier tier) -> Result<stream::Page> {
+  // Makes the records of the answer where it reads them.
+  const auto read = [&env, plan](kv::Tier tier) -> Result<ReadRecords> {
     stream::ReadLimits limits = plan->limits;
-    if (tier == kv::Tier::kMemory) limits.bytes = std::min(limits.bytes, kInlineBytes);
+    if (tier == kv::Tier::kMemory) {
+      limits.bytes = std::min(limits.bytes, kInlineBytes);
+      limits.records = std::min(limits.records, kInlineRecords);
+    }
     ASSIGN_OR_RETURN(stream::Page page, stream::ReadShard(env.store.engine(), *plan->stream,
                                                           *plan->shard, plan->from, limits, tier));
     if (tier == kv::Tier::kMemory && page.more && page.records.size() < plan->limits.records) {
       return Error(ErrorCode::kWouldBlock, "a long page is read on a worker");
     }
-    return page;
+    ReadRecords out;
+    out.response.aws_region = env.settings.region;
+    out.response.stream_view_type = ToApi(plan->stream->view_type);
+    out.response.records.reserve(page.records.size());
+    for (stream::Record& record : page.records)
+      out.response.records.push_back(ToApi(*plan->stream, std::move(record)));
+    if (!page.ended) out.next = page.next;
+    return out;
   };
-  ReadThenFinish(
-      ctx, read, [&env, plan, done = std::move(done)](Result<stream::Page> page) mutable {
-        if (!page.ok()) {
-          done(std::move(page).error());
-          return;
-        }
-        const stream::StreamDescriptor& stream = *plan->stream;
-        GetRecordsResponse response;
-        response.aws_region = env.settings.region;
-        response.stream_view_type = ToApi(stream.view_type);
-        response.records.reserve(page->records.size());
-        for (stream::Record& record : page->records)
-          response.records.push_back(ToApi(stream, std::move(record)));
-        if (!page->ended) {
-          const std::string payload = stream::EncodeIterator(
-              env.seal, stream, {plan->shard->number, page->next, env.store.ages().NowMicros()});
-          response.next_shard_iterator = ShardIteratorText(env, stream, payload);
-        }
-        done(std::move(response));
-      });
+  ReadThenFinish(ctx, read, [&env, plan, done = std::move(done)](Result<ReadRecords> of) mutable {
+    if (!of.ok()) {
+      done(std::move(of).error());
+      return;
+    }
+    if (of->next) {
+      const std::string payload = stream::EncodeIterator(
+          env.seal, *plan->stream, {plan->shard->number, *of->next, env.store.ages().NowMicros()});
+      of->response.next_shard_iterator = ShardIteratorText(env, *plan->stream, payload);
+    }
+    done(std::move(of->response));
+  });
 }
 
 }  // namespace stator::ops

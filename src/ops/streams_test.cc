@@ -181,6 +181,25 @@ TEST(StreamOpsTest, PagesAreWholeWhateverHasToBeReadFromTheDisk) {
   }
 }
 
+// Each record costs a digest, whatever its size: so the loop's thread makes few of them.
+TEST(StreamOpsTest, ManySmallRecordsAreForAWorker) {
+  StreamWorld world;
+  for (int i = 0; i < 129; ++i)
+    ASSERT_TRUE(world.Put("t", Item("{pk: 'p" + std::to_string(i) + "'}")).ok());
+  const std::string iterator =
+      world.IteratorAt(world.Shards()[0].shard_id, ShardIteratorType::kTrimHorizon).value();
+  EXPECT_EQ(world.Read(iterator)->records.size(), 129u);
+
+  world.workers.Stop();
+  const auto refused = world.Read(iterator);
+  ASSERT_FALSE(refused.ok()) << "the loop's thread made " << refused->records.size() << " records";
+  EXPECT_TRUE(IsOverload(refused.error())) << refused.error().message();
+  const auto few = world.Read(iterator, 128);
+  ASSERT_TRUE(few.ok());
+  EXPECT_EQ(few->records.size(), 128u);
+  EXPECT_EQ(world.Read(*few->next_shard_iterator)->records.size(), 1u);
+}
+
 TEST(StreamOpsTest, ShardsAreDescribedPageByPage) {
   StreamWorld world;
   for (int i = 0; i < 60; ++i) {
