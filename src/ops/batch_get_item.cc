@@ -16,6 +16,11 @@ namespace {
 
 constexpr size_t kMaxKeys = 100;
 constexpr size_t kMaxResponseBytes = 16 << 20;
+// Keys of the past that are read in one turn of a worker: each is a seek in every day of the log
+// from the moment on, together some milliseconds. A batch of no more than the second is not among
+// what takes long.
+constexpr size_t kPastTurnKeys = 25;
+constexpr size_t kFewPastKeys = 8;
 
 struct TablePlan {
   KeysAndAttributes request;
@@ -31,6 +36,7 @@ struct TablePlan {
 struct State {
   std::vector<TablePlan> tables;
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+  size_t keys = 0;  // of all tables
   // Progress: the next key to read.
   size_t table = 0;
   size_t key = 0;
@@ -76,6 +82,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchGetItemRequest request
     plan.request = std::move(entry);
     state->tables.push_back(std::move(plan));
   }
+  state->keys = total;
   if (total > kMaxKeys)
     return ValidationError("Too many items requested for the BatchGetItem call");
 
@@ -96,10 +103,12 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchGetItemRequest request
   return state;
 }
 
-// Reads on until all is read or the response is full; kWouldBlock leaves the progress where it was.
-Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
+// Reads on until all is read or the response is full (true), or `most_keys` were read; kWouldBlock
+// leaves the progress where it was.
+Result<bool> ReadOn(Context& ctx, State* state, kv::Tier tier, size_t most_keys) {
   table::Store& store = ctx.env.store;
   const size_t start = state->bytes;
+  size_t read = 0;
   for (; state->table < state->tables.size(); ++state->table, state->key = 0) {
     TablePlan& plan = state->tables[state->table];
     for (; state->key < plan.keys.size(); ++state->key) {
@@ -107,14 +116,14 @@ Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
       // The loop's thread leaves the rest to a worker.
       if (tier == kv::Tier::kMemory && state->bytes - start > kInlineReplyBytes)
         return Error(ErrorCode::kWouldBlock, "");
+      if (read++ == most_keys) return false;
       std::string item;
       ASSIGN_OR_RETURN(const bool found,
                        store.Get(*plan.table, plan.keys[state->key], tier, &item, plan.past.get()));
       const model::ItemView view = found ? model::ItemView(item) : model::ItemView();
-      if (state->bytes > 0 && state->bytes + view.size_bytes() > kMaxResponseBytes)
-        return OkStatus();
+      if (state->bytes > 0 && state->bytes + view.size_bytes() > kMaxResponseBytes) return true;
       // While memory is short the rest is left unprocessed, as beyond the size of a response.
-      if (!state->answer.AddItem(view.encoded()) && state->bytes > 0) return OkStatus();
+      if (!state->answer.AddItem(view.encoded()) && state->bytes > 0) return true;
       const bool consistent = plan.request.consistent_read.value_or(false);
       const int64_t halves =
           throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()), consistent);
@@ -133,7 +142,7 @@ Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
           plan.projection.present() ? expr::Project(plan.projection, view) : std::move(item));
     }
   }
-  return OkStatus();
+  return true;
 }
 
 BatchGetItemResponse Finish(State* state) {
@@ -177,9 +186,25 @@ Status Strike(Context& ctx, State* state) {
   return OkStatus();
 }
 
+// Reads the past on workers, in turns.
+void ReadPast(Context& ctx, std::shared_ptr<State> state, Callback<BatchGetItemResponse> done) {
+  const auto read = [state, &ctx](kv::Tier tier) -> Result<bool> {
+    ASSIGN_OR_RETURN(const bool ended, ReadOn(ctx, state.get(), tier, kPastTurnKeys));
+    if (ended && state->refusal && !state->any_admitted) return *std::move(state->refusal);
+    return ended;
+  };
+  const bool takes_long = state->keys > kFewPastKeys;
+  ReadOnWorker(ctx, takes_long, read,
+               [&ctx, state, done = std::move(done)](Result<bool> ended) mutable {
+                 if (!ended.ok()) return done(std::move(ended).error());
+                 if (*ended) return done(Finish(state.get()));
+                 ReadPast(ctx, std::move(state), std::move(done));
+               });
+}
+
 void Read(Context& ctx, std::shared_ptr<State> state, Callback<BatchGetItemResponse> done) {
   const auto read = [state, &ctx](kv::Tier tier) -> Result<bool> {
-    TRY(ReadOn(ctx, state.get(), tier));
+    TRY(ReadOn(ctx, state.get(), tier, SIZE_MAX));
     if (state->refusal && !state->any_admitted) return *std::move(state->refusal);
     return true;
   };
@@ -195,7 +220,7 @@ void Read(Context& ctx, std::shared_ptr<State> state, Callback<BatchGetItemRespo
 // Opens the past of each table from the given one on, and reads.
 void OpenNext(Context& ctx, std::shared_ptr<State> state, size_t table,
               Callback<BatchGetItemResponse> done) {
-  if (table == state->tables.size()) return Read(ctx, std::move(state), std::move(done));
+  if (table == state->tables.size()) return ReadPast(ctx, std::move(state), std::move(done));
   table::TablePtr opened = state->tables[table].table;
   OpenPast(ctx, std::move(opened), nullptr,
            [&ctx, state = std::move(state), table,

@@ -9,7 +9,9 @@
 #include <set>
 
 #include "ops/test_world.h"
+#include "table/history_upkeep.h"
 #include "table/key_encoding.h"
+#include "table/test_await.h"
 
 namespace stator::ops {
 namespace {
@@ -414,6 +416,61 @@ TEST(BatchGetItem, LeavesKeysUnprocessedWhileMemoryIsShort) {
   }
   EXPECT_EQ(found, 30u);
   EXPECT_GT(rounds, 1);
+}
+
+// Each key of the past is a seek in every day of the log.
+TEST(BatchGetItem, NoKeyOfThePastIsReadOnTheLoop) {
+  TestWorld world(kSeed + 8);
+  world.Create("t", ScalarAttributeType::kN);
+  ASSERT_TRUE(table::RequireChangeLogs(*world.store).ok());
+  ASSERT_TRUE(table::Await<Result<table::TablePtr>>([&world](auto done) {
+                world.store->Alter(
+                    "t",
+                    [](table::TableDescriptor* descriptor) {
+                      descriptor->change_log.emplace();
+                      return OkStatus();
+                    },
+                    std::move(done));
+              }).ok());
+  constexpr size_t kItems = 60;
+  BatchGetItemRequest request;
+  request.request_items.resize(1);
+  request.request_items[0].table_name = "t";
+  for (size_t i = 0; i < kItems; ++i) {
+    ASSERT_TRUE(world.Put("t", BigItem("p", static_cast<int64_t>(i), 10)).ok());
+    request.request_items[0].keys.push_back(
+        EncodedItem{Item("{pk: 'p', sk: " + std::to_string(i) + "}")});
+  }
+  world.clock.AdvanceMicros(10'000'000);
+  const int64_t moment = world.clock.NowMicros() / 1000 - 5000;
+  for (size_t i = 0; i < kItems; ++i)
+    ASSERT_TRUE(world.Put("t", BigItem("p", static_cast<int64_t>(i), 500)).ok());
+  const auto read = [&](size_t keys) {
+    BatchGetItemRequest some(request);
+    some.request_items[0].keys.resize(keys);
+    std::optional<Result<BatchGetItemResponse>> answer;
+    Context context{world.env, world.loop, ""};
+    context.as_of_millis = moment;
+    BatchGetItem(context, std::move(some), [&answer](Result<BatchGetItemResponse> response) {
+      answer.emplace(std::move(response));
+    });
+    while (!answer) world.loop.RunOne();
+    return std::move(*answer);
+  };
+  for (const size_t keys : {size_t{1}, size_t{25}, size_t{26}, kItems}) {
+    const Result<BatchGetItemResponse> past = read(keys);
+    ASSERT_TRUE(past.ok()) << past.error().message();
+    EXPECT_TRUE(past->unprocessed_keys.empty());
+    ASSERT_EQ(past->responses[0].items.size(), keys);
+    for (const std::string& item : past->responses[0].items)
+      EXPECT_EQ(model::ItemView(item).Find("padding").text().size(), 10u);
+  }
+  world.workers.Stop();
+  for (const size_t keys : {size_t{1}, kItems}) {
+    const Result<BatchGetItemResponse> past = read(keys);
+    ASSERT_FALSE(past.ok()) << "the loop's thread read " << keys << " keys";
+    EXPECT_TRUE(IsOverload(past.error())) << past.error().message();
+  }
 }
 
 TEST(Scan, CapacityOfPartitionsAddsUp) {
