@@ -323,13 +323,13 @@ class PageReader {
 using ReaderPtr = std::unique_ptr<PageReader>;
 using PageDone = UniqueFunction<void(Result<Page>)>;
 
-// All that is left, on workers, in turns of kPageTurnSteps.
+// All that is left, on workers, in turns of kPageTurnSteps. The past is merged from the days of a
+// log, which computes more than it waits.
 void ReadRest(Context& ctx, ReaderPtr reader, PageDone done) {
-  const bool evaluates_long = reader->evaluates_long();
+  const bool takes_long = reader->evaluates_long() || ctx.as_of_millis.has_value();
   PageReader& of = *reader;
   ReadOnWorker(
-      ctx, evaluates_long,
-      [&of](kv::Tier tier) { return of.Step(tier, INT64_MAX, kPageTurnSteps); },
+      ctx, takes_long, [&of](kv::Tier tier) { return of.Step(tier, INT64_MAX, kPageTurnSteps); },
       [&ctx, reader = std::move(reader), done = std::move(done)](Result<bool> complete) mutable {
         if (!complete.ok()) return done(complete.error());
         if (*complete) return done(reader->TakePage());

@@ -18,8 +18,8 @@ constexpr size_t kDayStretchRecords = 256;
 // Records of one item that are passed before the next item is sought.
 constexpr int kPassedRecords = 8;
 constexpr size_t kPassedBytes = 64 << 10;
-// The bytes that a seek counts as.
-constexpr uint64_t kSeekBytes = 256;
+// The bytes that a seek counts as: it takes as long as to read a few KB.
+constexpr uint64_t kSeekBytes = 4 << 10;
 
 }  // namespace
 
@@ -95,7 +95,6 @@ class LoggedMoment::Day {
   }
 
   // Seeks the first change of the entry's item after the moment.
-
   Status Seek(Entry* entry) {
     const std::string begin = history::FirstKeyOf(day_, entry->item_key, last_micros_ + 1);
     const std::string end = history::FirstKeyOf(day_, entry->item_key + '\0', 0);
@@ -116,30 +115,43 @@ class LoggedMoment::Day {
     return decoded;
   }
 
-  // One item in falling order: its last record names it, a seek finds the first one that counts.
+  // Some items in falling order, each of them whole. The records of an item come latest first: of
+  // those after the moment the last one that comes counts.
   Status ReadBack() {
     more_ = false;
+    size_t bytes = 0, records = 0, passed_bytes = 0;
+    int passed = 0;
+    bool cut = false;    // there may be more records of the last item
+    bool after = false;  // the last record is after the moment
     Status decoded;
-    std::string item_key;
     kv::Range range{log_, begin_, end_, true};
-    range.expected_keys = 1;
+    range.expected_bytes = kDayStretchBytes;
     TRY(engine_.Scan(range, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
       Result<history::Record> record = history::DecodeRecord(key, value);
       if (!record.ok()) {
         decoded = std::move(record).error();
-      } else {
-        more_ = true;
-        item_key = std::move(record->item_key);
-        read_bytes_ += value.size();
+        return false;
       }
+      const bool same = !entries_.empty() && record->item_key == entries_.back().item_key;
+      if (!same && (bytes >= kDayStretchBytes || records >= kDayStretchRecords)) {
+        more_ = true;
+        return false;
+      }
+      bytes += key.size() + value.size();
+      ++records;
+      passed = same ? passed + 1 : 0;
+      passed_bytes = same ? passed_bytes + value.size() : 0;
+      if (!same) entries_.push_back({std::move(record->item_key), std::nullopt});
+      after = record->micros > last_micros_;
+      if (after) entries_.back().before = std::string(record->before);
+      if (passed < kPassedRecords && passed_bytes < kPassedBytes) return true;
+      more_ = cut = true;
       return false;
     }));
     TRY(decoded);
-    read_bytes_ += kSeekBytes;
-    if (!more_) return OkStatus();
-    end_ = history::FirstKeyOf(day_, item_key, 0);
-    entries_.push_back({std::move(item_key), std::nullopt});
-    return Seek(&entries_.back());
+    read_bytes_ += bytes + kSeekBytes;
+    if (more_) end_ = history::FirstKeyOf(day_, entries_.back().item_key, 0);
+    return cut && after ? Seek(&entries_.back()) : OkStatus();
   }
 
   kv::Engine& engine_;

@@ -103,6 +103,25 @@ TEST_P(DifferenceTest, ItemWithManyRecordsOfADayIsPassedBySeeks) {
   }
 }
 
+// Both read a day in stretches: a seek for every item and day would count as some MB here.
+TEST_P(DifferenceTest, ReverseReadsCostAboutAsMuchAsForwardOnes) {
+  TurnOn(world());
+  for (int i = 0; i < 100; ++i) place_.Put(i, "at the moment");
+  world().clock.AdvanceMicros(kSecond);
+  const int64_t moment = now();
+  const Items expected = place_.Items();
+  for (int day = 0; day < 5; ++day) {
+    world().clock.AdvanceMicros(history::kDayMicros);
+    for (int i = 0; i < 100; ++i) place_.Put(i, fmt::format("day {}", day));
+  }
+  const MomentPtr forward = Open(moment), reverse = Open(moment);
+  EXPECT_EQ(ScanPast(place_, forward, false), expected);
+  EXPECT_EQ(ScanPast(place_, reverse, true), expected);
+  EXPECT_GT(forward->read_bytes(), 0u);
+  EXPECT_LT(reverse->read_bytes(), 2 * forward->read_bytes());
+  EXPECT_LT(reverse->read_bytes(), 1u << 20);
+}
+
 TEST_P(DifferenceTest, MomentIsRefusedOnceItsDayMayHaveBeenTrimmed) {
   TurnOn(world(), 2);
   place_.Put(1, "a");
