@@ -31,6 +31,7 @@ struct Route {
     kHere,     // on the loop: it neither waits nor works long
     kReading,  // on a thread for reports, which no change of the server holds up
     kSlowly,   // on a thread that may wait for writes, for the cluster or for the clock
+    kPast,     // on a thread for calls that read the past, and wait for writes
     kPlaying,  // on the one thread for calls that compute for seconds; few of them may wait
   };
   Runs runs = Runs::kHere;

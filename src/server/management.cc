@@ -54,6 +54,8 @@ constexpr int64_t kLongPageBytes = 1 << 20;
 constexpr size_t kMostBodyBytes = 1 << 20;
 // Reports have two, so that a long one leaves a thread for the others.
 constexpr int kReadingThreads = 2;
+// Reads of the past have two, too: nothing else waits behind them.
+constexpr int kPastThreads = 2;
 // Simulations that wait for the one that is played: the last of them waits 10 s.
 constexpr size_t kMaxPlays = 4;
 constexpr std::string_view kManagementHeader = "X-Stator-Management";
@@ -149,7 +151,8 @@ Management::Management(ops::Environment& environment, Metrics& metrics, ClockCon
       slow_calls_(options_.peers == nullptr ? 1 : kThreadsOnANetwork, 256),
       scrapes_(1, kMaxScrapes),
       reads_(kReadingThreads, 256),
-      plays_(1, kMaxPlays) {
+      plays_(1, kMaxPlays),
+      past_(kPastThreads, 256) {
   if (options_.recording != nullptr)
     advice_.emplace(environment, *options_.recording, machine_clock_);
   AddRoutes();
@@ -223,7 +226,10 @@ void Management::Run(const Route& route, std::string_view name,
     return exchange->Send(route.handler(call));
   }
   const bool plays = route.runs == Route::Runs::kPlaying;
-  WorkerPool& pool = plays ? plays_ : route.runs == Route::Runs::kReading ? reads_ : slow_calls_;
+  WorkerPool& pool = plays                                 ? plays_
+                     : route.runs == Route::Runs::kReading ? reads_
+                     : route.runs == Route::Runs::kPast    ? past_
+                                                           : slow_calls_;
   Executor& loop = exchange->loop();
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
   UniqueFunction<void()> task = [shared, &loop, &route, name]() mutable {
@@ -426,8 +432,11 @@ void Management::AddPast() {
       {"/_stator/tables/NAME/past/forget", "erases the history of an item that is deleted"}};
   for (const auto& [path, does] : kCalls) {
     const std::string_view what = path.substr(path.rfind('/') + 1);
+    // One change at a time, as all that is slow; the pages that only read do not hold these.
+    const bool changes = what == "undo" || what == "forget";
+    const Route::Runs runs = changes ? Route::Runs::kSlowly : Route::Runs::kPast;
     routes_.Add(
-        {"POST", path, does, Route::Runs::kSlowly, [this, what](const Call& call) {
+        {"POST", path, does, runs, [this, what](const Call& call) {
            if (stopping_) return Message(503, "The server is stopping");
            http::Reply reply = OrOverloaded(HandlePast(environment_, what, call.name, call.body));
            const std::string table(call.name);

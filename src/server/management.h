@@ -120,6 +120,7 @@ class Management {
     scrapes_.Stop();
     reads_.Stop();
     plays_.Stop();
+    past_.Stop();
   }
 
  private:
@@ -182,6 +183,8 @@ class Management {
   // Simulations, which compute for seconds: one at a time, so that they leave the other processors
   // and the reports alone.
   WorkerPool plays_;
+  // Reads of the past, which take some 100 ms a page: not in the way of a change that is slow.
+  WorkerPool past_;
   std::atomic<bool> stopping_ = false;
 };
 
