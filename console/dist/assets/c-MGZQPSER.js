@@ -1,0 +1,1 @@
+import{a as l}from"./c-D2JKFY3C.js";import{a as e}from"./c-ZQOZLQY6.js";import{b as o}from"./c-RFXN3ZAC.js";function s(){return e("label",{class:"check",children:[e("input",{type:"checkbox",checked:l.value,onChange:c=>{l.value=c.currentTarget.checked,o("single-keys",l.peek())}}),"Single letters work as commands"]})}export{s as a};
