@@ -366,7 +366,10 @@ void Admission::TellRefusals(const Resource& resource, bool at_end) {
   for (const Access access : {Access::kRead, Access::kWrite}) {
     for (size_t l = 0; l < throughput::kLimits; ++l) {
       const auto limit = static_cast<throughput::Limit>(l);
-      if (!meter.HasUnlogged(access, limit, at)) continue;
+      // At the end a young line does not keep another one back.
+      if (at_end ? meter.refusals(access, limit) == 0 : !meter.HasUnlogged(access, limit, at)) {
+        continue;
+      }
       std::optional<throughput::Explanation> why = model.Worst(at.now_micros, access, limit);
       const int64_t count = meter.TakeUnlogged(access, limit, at, !(why && why->so_far), at_end);
       if (count == 0) continue;

@@ -242,11 +242,12 @@ TEST(Admit, ARefusalSaysCauseAndCureThenTheServicesWordsThenTheLesson) {
   const auto refused = world.Get("tab", "{pk: 'hot', sk: 1}");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::kProvisionedThroughputExceeded);
-  EXPECT_EQ(refused.error().message(),
-            "Table tab: 3 of 2 provisioned reads/s. Raise the read capacity of the table to 3 "
-            "units or more, let auto scaling do it, or switch to on-demand. "
-            "DynamoDB says: " +
-                std::string(kTableSentence) + " Lesson: auto-scaling.");
+  EXPECT_EQ(
+      refused.error().message(),
+      "Table tab: 3 (so far) of 2 provisioned reads/s. Raise the read capacity of the table to 3 "
+      "units or more, let auto scaling do it, or switch to on-demand. "
+      "DynamoDB says: " +
+          std::string(kTableSentence) + " Lesson: auto-scaling.");
   const auto* payload = dynamic_cast<const ThrottlingPayload*>(refused.error().payload().get());
   ASSERT_NE(payload, nullptr);
   EXPECT_EQ(payload->reasons.at(0).reason, "TableReadProvisionedThroughputExceeded");
@@ -283,7 +284,8 @@ TEST(Admit, AnIndexWithoutCapacityThrottlesItsTable) {
   const Rates before = world.Meter("tab").resource().consumed();
   const Status refused = world.PutOne("tab", "{pk: 'b', sk: 2, g: 'x'}");
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().message(), StartsWith("Index by-g: 2 of 1 provisioned writes/s. "));
+  EXPECT_THAT(refused.error().message(),
+              StartsWith("Index by-g: 2 (so far) of 1 provisioned writes/s. "));
   EXPECT_THAT(refused.error().message(), HasSubstr(kIndexSentence));
   const auto* payload = dynamic_cast<const ThrottlingPayload*>(refused.error().payload().get());
   ASSERT_NE(payload, nullptr);
@@ -405,7 +407,7 @@ TEST(Admit, OnDemandTablesHaveOtherExceptions) {
   EXPECT_EQ(refused.error().code(), ErrorCode::kThrottling);
   EXPECT_THAT(
       refused.error().message(),
-      StartsWith("Table tab: 3 of 2 writes/s that OnDemandThroughput allows. Raise "
+      StartsWith("Table tab: 3 (so far) of 2 writes/s that OnDemandThroughput allows. Raise "
                  "OnDemandThroughput to 3 write units per second or more, or remove it. "
                  "DynamoDB says: Throughput exceeds the current capacity of your table or index."));
 

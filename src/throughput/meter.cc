@@ -57,7 +57,10 @@ int64_t Meter::TakeUnlogged(Access access, Limit limit, LogTime at, bool ended, 
     logged.ended_ticks = at.ticks_micros;
   }
   const bool whole = at_end || (ended && at.ticks_micros - logged.ended_ticks >= kSettleMicros);
-  if (!whole && (young || at.ticks_micros - logged.seen_ticks < kBetweenLinesMicros)) return 0;
+  // One that has ended settles soon.
+  if (!whole && (ended || young || at.ticks_micros - logged.seen_ticks < kBetweenLinesMicros)) {
+    return 0;
+  }
   logged.line = at;
   logged.whole = whole;
   if (!whole) return count;
