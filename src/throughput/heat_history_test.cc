@@ -142,7 +142,7 @@ TEST(HeatHistoryTest, AColumnCountsFromTheBirthOfWhatItCounts) {
   EXPECT_DOUBLE_EQ(last().covered_seconds.back(), 30);
   window.born_micros = kStart + 10 * kSecond;
   EXPECT_DOUBLE_EQ(last().covered_seconds.back(), 20);
-  EXPECT_DOUBLE_EQ(last().cells[0].back().read_load, 2);
+  EXPECT_DOUBLE_EQ(last().cells[0].back().read_load, 1);
   EXPECT_DOUBLE_EQ(last().covered_seconds.front(), 1) << "it was not there: never 0";
 }
 

@@ -272,7 +272,7 @@ TEST(ResourceTest, AnIndexWithoutCapacityThrottlesItsTable) {
   const Explanation e = index.Explain(100 * kSecond, refusal);
   EXPECT_EQ(e.reason, "IndexWriteProvisionedThroughputExceeded");
   EXPECT_EQ(e.cause, "Index table: 50 of 10 provisioned writes/s");
-  EXPECT_NE(e.advice.back().find("Writes of the table wait"), std::string::npos);
+  EXPECT_NE(e.notes.back().find("Writes of the table wait"), std::string::npos);
 }
 
 // ---- splits for heat
