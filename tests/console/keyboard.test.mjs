@@ -67,7 +67,8 @@ test('from the first page to a cure that works, by keyboard alone', async () => 
   await page.getByRole('heading', { name: /% of the requests are refused$/ }).waitFor();
   // The outcome has the focus: its cures are the next stops.
   await page.waitForFunction(() => document.activeElement?.id === 'outcome-title');
-  await tabTo(page, /^[\d,]+ write units$/, 3);
+  await page.getByRole('heading', { name: /^Try a cure/ }).waitFor();
+  await tabTo(page, /^[\d,]+ write units: [\d.]+% served$/, 3);
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Everything is served' }).waitFor();
   // The outcome has the focus again; the button that applies it is at the top.

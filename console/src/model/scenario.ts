@@ -518,6 +518,8 @@ export function helpful(now: Outcome, tried: readonly Tried[]): Tried[] {
     .sort(
       (a, b) =>
         Math.round(part(b) * 1000) - Math.round(part(a) * 1000) ||
+        // What requests cost is not in the outcome: a known price comes before it.
+        Number(a.design.billing === 'on-demand') - Number(b.design.billing === 'on-demand') ||
         (a.outcome ? monthOf(a.outcome) : 0) - (b.outcome ? monthOf(b.outcome) : 0),
     );
 }

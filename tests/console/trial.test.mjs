@@ -1,0 +1,131 @@
+// What somebody met who used the console with keys alone: Escape, the top of pages, the focus after
+// a button went away, a simulation that fails.
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { CreateTableCommand, PutItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
+import { Console, itemAddress, musicTable } from './harness.mjs';
+
+let it;
+const key = { artist: { S: 'Nina Simone' }, song: { S: 'Sinnerman' } };
+before(async () => {
+  it = await Console.start();
+  await it.client.send(new CreateTableCommand(musicTable));
+  await it.client.send(new PutItemCommand({ TableName: 'music', Item: { ...key, year: { N: '1965' } } }));
+});
+after(() => it?.stop());
+afterEach(() => it.closePages());
+
+const focused = (page, what) =>
+  page.waitForFunction((text) => document.activeElement?.textContent?.includes(text), what);
+
+test('Escape is taken by the topmost dialog alone, and the focus goes back', async () => {
+  const page = await it.open(itemAddress('music', 'S:Nina Simone', 'S:Sinnerman'));
+  await page.getByLabel('Value of year').fill('1966');
+  await page.getByRole('button', { name: 'Delete the item' }).press('Enter');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('heading', { name: 'Delete this item?' }).waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(
+    await page.evaluate(() => document.activeElement?.getAttribute('aria-label')),
+    'Delete the item',
+  );
+  // The editor is left with a question, which Escape answers as often as it comes.
+  for (let i = 0; i < 2; ++i) {
+    await page.keyboard.press('Escape');
+    await dialog.getByRole('heading', { name: 'Close without saving?' }).waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+  }
+  assert.equal(await page.getByLabel('Value of year').inputValue(), '1966');
+});
+
+test('a new attribute leads to its value, Ctrl Enter saves, and the editor keeps the focus', async () => {
+  const page = await it.open(itemAddress('music', 'S:Nina Simone', 'S:Sinnerman'));
+  await page.getByLabel('Name of a new attribute').fill('label');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'Value of label');
+  await page.keyboard.type('Philips');
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('Saved').first().waitFor();
+  await focused(page, 'Item');
+  // A conflict takes the focus; so does the editor when both are taken over.
+  await page.getByLabel('Value of label').fill('Verve');
+  await it.client.send(
+    new UpdateItemCommand({
+      TableName: 'music',
+      Key: key,
+      UpdateExpression: 'SET #l = :label',
+      ExpressionAttributeNames: { '#l': 'label' },
+      ExpressionAttributeValues: { ':label': { S: 'RCA' } },
+    }),
+  );
+  await page.keyboard.press('Control+s');
+  await focused(page, 'The item was changed meanwhile');
+  await page.getByLabel('Keep mine for label').check();
+  await page.getByRole('button', { name: 'Take over and go on editing' }).press('Enter');
+  await page.waitForFunction(() => document.activeElement?.tagName === 'H2');
+});
+
+test('a page begins at its top, and the focus is not under the line above', async () => {
+  const page = await it.open('overview', { height: 400 });
+  await page.getByRole('heading', { name: 'Connect' }).waitFor();
+  await page.evaluate(() => scrollTo(0, 10_000));
+  assert.ok((await page.evaluate(() => scrollY)) > 0);
+  await page.keyboard.press('g');
+  await page.keyboard.press('f');
+  await page.getByRole('heading', { name: 'Faults and clock' }).waitFor();
+  await page.waitForFunction(() => document.activeElement?.tagName === 'MAIN' && scrollY === 0);
+  for (let i = 0; i < 25; ++i) await page.keyboard.press('Tab');
+  for (let i = 0; i < 20; ++i) {
+    await page.keyboard.press('Shift+Tab');
+    const hidden = await page.evaluate(() => {
+      const at = document.activeElement;
+      return at?.closest('main') && at.tagName !== 'MAIN' && at.getBoundingClientRect().top < 48;
+    });
+    assert.ok(!hidden, await page.evaluate(() => document.activeElement?.outerHTML.slice(0, 200)));
+  }
+});
+
+test('the button that went away hands the focus on', async () => {
+  const page = await it.open('faults');
+  await page.getByRole('button', { name: /^A read/ }).or(page.locator('.preset')).first().press('Enter');
+  await page.getByRole('button', { name: 'Remove all' }).press('Enter');
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove all' }).press('Enter');
+  await page.getByRole('heading', { name: 'No faults are set' }).waitFor();
+  await focused(page, 'Add a rule');
+  const advice = await it.open('advice');
+  await advice.getByRole('button', { name: 'Record' }).press('Enter');
+  await focused(advice, 'Stop');
+  await advice.keyboard.press('Enter');
+  await focused(advice, 'Record');
+});
+
+test('the outcome of an older design does not stay when a simulation fails', async () => {
+  const page = await it.open('design');
+  await page.getByRole('button', { name: 'Hot date' }).click();
+  const refused = page.getByRole('heading', { name: '67% of the requests are refused' });
+  await refused.waitFor();
+  await page.getByText('33% served').first().waitFor();
+  let fails = true;
+  await page.route('**/_stator/simulate', (route) =>
+    fails
+      ? route.fulfill({ status: 400, contentType: 'application/json', body: '{"error":"too long"}' })
+      : route.continue(),
+  );
+  await page.getByLabel('Requests a second').fill('3001');
+  await page.getByRole('button', { name: 'Try again' }).waitFor();
+  assert.equal(await refused.count(), 0);
+  fails = false;
+  await page.getByRole('button', { name: 'Try again' }).press('Enter');
+  await refused.waitFor();
+});
+
+test('the palette finds the tabs of tables', async () => {
+  const page = await it.open('overview');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox').fill('throttl');
+  await page.getByRole('option', { name: /Throttling\s*of music/ }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/tables\/music\/throttling/);
+});
