@@ -538,7 +538,8 @@ TEST_F(ManagementTest, PartitionsTellWhatTheModelKnows) {
   (void)meter.resource().Admit(
       clock_.NowMicros(), {.access = throughput::Access::kWrite, .halves = 2, .point = draw.point});
   const http::Reply later = Send(*management, "GET", "/_stator/tables/Music/partitions", kGood);
-  EXPECT_NE(later.body.find(R"("why":null,"advice":[],"notes":[],"lesson":null})"), std::string::npos)
+  EXPECT_NE(later.body.find(R"("why":null,"advice":[],"notes":[],"lesson":null})"),
+            std::string::npos)
       << later.body;
   EXPECT_NE(later.body.find(R"("requests":1,"units":10000)"), std::string::npos) << later.body;
 
