@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  coveredSeconds,
   type Load,
   type Prices,
   peakUnits,
@@ -46,6 +47,19 @@ test('on demand is paid by request, and needs its prices', () => {
   const cost = way(load(), 'on-demand', priced).capacity as number;
   assert.ok(Math.abs(cost - ((20 * 730 * 3600) / 1e6) * 0.125) < 1e-9);
   assert.equal(way(load({ write: [1] }), 'on-demand', priced).capacity, null);
+});
+
+test('a table that began late in its first hour is not paid as if it had filled it', () => {
+  const from = '2026-11-27T04:00:00Z';
+  const born = Date.parse('2026-11-27T05:59:40Z') / 1000;
+  const now = Date.parse('2026-11-27T07:30:00Z') / 1000;
+  const seconds = coveredSeconds({ from, columnSeconds: 3600, columns: 4 }, born, now);
+  assert.deepEqual(seconds, [1, 20, 3600, 1800]);
+  const cost = way(load({ read: [0, 1750, 0, 0], write: [], seconds }), 'on-demand', {
+    ...prices,
+    millionReads: 0.125,
+  }).capacity as number;
+  assert.ok(Math.abs(cost - ((((1750 * 20) / 5420) * 730 * 3600) / 1e6) * 0.125) < 1e-9);
 });
 
 test('a table on demand is compared with capacity for its busiest column', () => {

@@ -21,6 +21,8 @@ export interface Load {
   columnSeconds: number;
   read: readonly number[]; // units per second by column
   write: readonly number[];
+  // How much of each column there has been; absent: all of it.
+  seconds?: readonly number[];
   bytes: number;
   provisioned: Pair | null;
   // Of the busiest second that is known; columns of an hour hide it.
@@ -45,6 +47,32 @@ const kMonthSeconds = 730 * 3600;
 
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((all, one) => all + one, 0) / values.length;
+
+// The first column may begin before the table, and the last one may not be over.
+export const coveredSeconds = (
+  columns: { from: string; columnSeconds: number; columns: number },
+  born: number,
+  now: number,
+): number[] =>
+  Array.from({ length: columns.columns }, (_, i) => {
+    const begins = Date.parse(columns.from) / 1000 + i * columns.columnSeconds;
+    const there = Math.min(begins + columns.columnSeconds, now) - Math.max(begins, born);
+    return Math.min(columns.columnSeconds, Math.max(1, there));
+  });
+
+// Of the time since the first use: rates by the seconds that they lasted.
+function meanRate(values: readonly number[], seconds?: readonly number[]): number {
+  const first = values.findIndex((one) => one > 0);
+  if (first < 0) return 0;
+  let units = 0;
+  let time = 0;
+  for (let i = first; i < values.length; ++i) {
+    const lasted = seconds?.[i] ?? 1;
+    units += (values[i] ?? 0) * lasted;
+    time += lasted;
+  }
+  return units / time;
+}
 
 // Columns before the first use are a time in which the table was not used, or was not there.
 const sinceFirst = (values: readonly number[]): readonly number[] => {
@@ -80,7 +108,10 @@ export function ways(load: Load, prices: Prices, target = 0.7): Way[] {
     read: scaledUnits(load.read, target),
     write: scaledUnits(load.write, target),
   };
-  const asked = { read: mean(sinceFirst(load.read)), write: mean(sinceFirst(load.write)) };
+  const asked = {
+    read: meanRate(load.read, load.seconds),
+    write: meanRate(load.write, load.seconds),
+  };
   const digits = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
   const text = (units: Pair) =>
     `${digits.format(units.read)} read and ${digits.format(units.write)} write units`;

@@ -4,8 +4,9 @@ import { isStopped } from '../../api/errors.ts';
 import { management, query as queryText } from '../../api/management.ts';
 import { pricesNow } from '../../app/prices.ts';
 import { store, stored } from '../../app/settings.ts';
+
 import { has } from '../../app/state.ts';
-import { type Prices, storageMonth, type Way, ways } from '../../model/cost.ts';
+import { coveredSeconds, type Prices, storageMonth, type Way, ways } from '../../model/cost.ts';
 import type { HeatReply, HeatResource } from '../../model/heat.ts';
 import { isOnDemand, type TableDescription } from '../../model/table.ts';
 import { Field } from '../../ui/field.tsx';
@@ -105,6 +106,7 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
               <tbody>
                 <WayRows
                   table={table}
+                  now={Date.parse(history.now) / 1000}
                   resources={history.resources}
                   fine={fine}
                   prices={prices}
@@ -151,6 +153,7 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
 
 interface WayProps {
   table: TableDescription;
+  now: number;
   resources: readonly HeatResource[];
   // The same in finer columns, of a shorter time.
   fine: readonly HeatReply[];
@@ -158,7 +161,7 @@ interface WayProps {
   told: Told | null;
 }
 
-function WayRows({ table, resources, fine, prices, told }: WayProps) {
+function WayRows({ table, now, resources, fine, prices, told }: WayProps) {
   const onDemand = isOnDemand(table);
   const of = resources.map((resource) => {
     const index =
@@ -182,6 +185,7 @@ function WayRows({ table, resources, fine, prices, told }: WayProps) {
         )?.autoScaled,
         read: sum('read'),
         write: sum('write'),
+        seconds: coveredSeconds(resource, table.CreationDateTime ?? 0, now),
         bytes: 0,
         peak: { read: peak('read'), write: peak('write') },
         provisioned:
