@@ -29,8 +29,8 @@ class RequestThreads {
   explicit RequestThreads(Options options);
   ~RequestThreads() { Stop(); }
 
-  // The executor of one request's steps: runs them one at a time, on any of the threads. The request
-  // lasts as long as this object. A step that runs out of memory is dropped.
+  // The executor of one request's steps: runs them one at a time, on any of the threads. The
+  // request lasts as long as this object. A step that runs out of memory is dropped.
   class Steps final : public Executor, public std::enable_shared_from_this<Steps> {
    public:
     ~Steps() override { threads_.Ended(bytes_); }

@@ -1,11 +1,11 @@
 // Lets operations on a table pass until it is closed, and tells when the last of them has left.
 //
 // The order of what a write waits for: the latch of its token, those of its items in the order of
-// their keys, then the gates of its tables, which it leaves when its batch is durable. Inside a gate
-// it waits for no latch. A change of the catalog takes the catalog's latch and then holds at most
-// one gate; while it holds a gate it must not wait for a latch or another gate. So a held gate opens
-// when the writes that run have ended, however many wait for their turn at an item, and a write of
-// several tables that waits at one gate is inside no other that is held.
+// their keys, then the gates of its tables, which it leaves when its batch is durable. Inside a
+// gate it waits for no latch. A change of the catalog takes the catalog's latch and then holds at
+// most one gate; while it holds a gate it must not wait for a latch or another gate. So a held gate
+// opens when the writes that run have ended, however many wait for their turn at an item, and a
+// write of several tables that waits at one gate is inside no other that is held.
 #pragma once
 
 #include <vector>
