@@ -35,6 +35,6 @@ room(scaling USES api audit guard access ops table throughput base LIBS simdjson
 room(console USES http base)
 room(triggers USES egress api audit guard access ops table stream kv model base LIBS simdjson::simdjson TEST_USES expr)
 room(management USES http api advise request_log simulate ops table stream throughput model base LIBS simdjson::simdjson TEST_USES kv)
-room(mcp USES management api egress http learn access expr base LIBS simdjson::simdjson TEST_USES kv)
+room(mcp USES api_client management api egress http learn access expr base LIBS simdjson::simdjson TEST_USES kv)
 room(bulk USES api_client api exchange transfer table access model base LIBS simdjson::simdjson TEST_USES kv ops)
 room(server USES bulk api_client mcp crypt exchange management console http api triggers egress scaling audit iam identity guard access simulate learn advise copy transfer ops table link fleet throughput kv_rados kv_rocks kv_tx kv request_log model base LIBS CLI11::CLI11 prometheus-cpp::core simdjson::simdjson TEST_USES expr)

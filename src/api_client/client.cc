@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "api_client/signed_headers.h"
 #include "base/printable.h"
 #include "base/whole_characters.h"
 #include "simdjson.h"
@@ -35,8 +36,10 @@ std::shared_ptr<const RefusalPayload> RefusalOf(const egress::Reply& reply) {
   simdjson::dom::element body;
   std::string_view type, message;
   if (parser.parse(reply.body.data(), reply.body.size()).get(body) == simdjson::SUCCESS) {
-    (void)body["__type"].get(type);
-    if (body["message"].get(message) != simdjson::SUCCESS) (void)body["Message"].get(message);
+    if (body["__type"].get(type) != simdjson::SUCCESS) type = {};
+    if (body["message"].get(message) != simdjson::SUCCESS &&
+        body["Message"].get(message) != simdjson::SUCCESS)
+      message = {};
   }
   if (const size_t hash = type.find('#'); hash != std::string_view::npos)
     type.remove_prefix(hash + 1);
@@ -95,28 +98,23 @@ Client::Client(Endpoint endpoint, Retries retries)
       client_(endpoint_.url, LimitsOfCalls(), endpoint_.trust, *retries_.clock) {}
 
 Status Client::PauseBeforeRetry(const std::string& why) {
-  const std::optional<int64_t> wait = parts_.Next();
-  if (!wait) return Error(ErrorCode::kUnavailable, why);
+  return PauseFor(&parts_, Error(ErrorCode::kUnavailable, why));
+}
+
+Status Client::PauseFor(Backoff* backoff, Error why) {
+  const std::optional<int64_t> wait = backoff->Next();
+  if (!wait) return why;
   ++repeated_;
   if (retries_.pause(*wait)) return OkStatus();
   return Error(ErrorCode::kUnavailable, "interrupted");
 }
 
 Result<egress::Reply> Client::Send(std::string_view operation, std::string_view body) {
-  std::vector<access::OwnedHeader> headers = {{"Host", endpoint_.url.authority()},
-                                              {"Content-Type", "application/x-amz-json-1.0"},
-                                              {"X-Amz-Target", std::string(operation)}};
-  access::SigningOptions options;
-  options.region = endpoint_.region;
-  options.service = "dynamodb";
-  options.now_micros = retries_.clock->NowMicros();
-  access::SignRequest(endpoint_.key, options, "POST", "/", body, &headers);
-  egress::Headers sent;
-  for (access::OwnedHeader& header : headers) {
-    // The client adds Host itself.
-    if (header.name != "Host") sent.emplace_back(std::move(header.name), std::move(header.value));
-  }
-  return client_.Call("POST", "/", sent, body);
+  const egress::Headers headers = SignedHeaders(
+      {endpoint_.key, endpoint_.region, "dynamodb", retries_.clock->NowMicros()}, endpoint_.url,
+      "POST", "/", body,
+      {{"Content-Type", "application/x-amz-json-1.0"}, {"X-Amz-Target", std::string(operation)}});
+  return client_.Call("POST", "/", headers, body);
 }
 
 Result<std::string> Client::Call(std::string_view operation, std::string_view body) {
@@ -141,10 +139,7 @@ Result<std::string> Client::Call(std::string_view operation, std::string_view bo
                      reply.error().payload());
       if (!MayPass(egress::FailureOf(reply.error()))) return *std::move(failed);
     }
-    const std::optional<int64_t> wait = backoff_.Next();
-    if (!wait) return Error(ErrorCode::kUnavailable, failed->message(), failed->payload());
-    ++repeated_;
-    if (!retries_.pause(*wait)) return Error(ErrorCode::kUnavailable, "interrupted");
+    TRY(PauseFor(&backoff_, Error(ErrorCode::kUnavailable, failed->message(), failed->payload())));
   }
 }
 

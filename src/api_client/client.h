@@ -85,6 +85,8 @@ class Client {
   int64_t retries() const { return repeated_; }
 
  private:
+  // Waits as `backoff` says; `why` once its patience is over.
+  Status PauseFor(Backoff* backoff, Error why);
   Result<egress::Reply> Send(std::string_view operation, std::string_view body);
 
   const Endpoint endpoint_;

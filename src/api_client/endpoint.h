@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "access/sigv4.h"
 #include "api_client/credentials.h"
@@ -26,6 +27,11 @@ struct EndpointOptions {
   std::string ca_file;  // authorities of TLS; else the system's
 };
 
+// Returns `given`, or the text of AWS_ENDPOINT_URL_DYNAMODB, of AWS_ENDPOINT_URL, else
+// http://127.0.0.1:8000.
+std::string EndpointText(const std::string& given, const Variables& variables);
+// Returns the URL in `text`. kValidation, with a sentence for people, if it is none or has a path.
+Result<egress::Url> ParseEndpoint(std::string_view text);
 // Without a URL it is that of AWS_ENDPOINT_URL_DYNAMODB, of AWS_ENDPOINT_URL, else
 // http://127.0.0.1:8000. kValidation with a sentence for people. Reads files.
 Result<Endpoint> FindEndpoint(const EndpointOptions& options, const Variables& variables);

@@ -75,8 +75,8 @@ Result<TableInfo> DescribeTable(api_client::Client& client, const std::string& t
   } else if (json["CreationDateTime"].get(created) == simdjson::SUCCESS) {
     info.id = simdjson::minify(created);
   }
-  (void)json["ItemCount"].get(info.items);
-  (void)json["TableSizeBytes"].get(info.bytes);
+  if (json["ItemCount"].get(info.items) != simdjson::SUCCESS) info.items = 0;
+  if (json["TableSizeBytes"].get(info.bytes) != simdjson::SUCCESS) info.bytes = 0;
   TRY(ReadKey(json, &info.key));
   return info;
 }
@@ -102,7 +102,8 @@ Status ScanPage(api_client::Client& client, const std::string& table, size_t seg
       root["Items"].get(page.items) != simdjson::SUCCESS)
     return Odd("Scan");
   if (root["LastEvaluatedKey"].get(last) == simdjson::SUCCESS) page.next = simdjson::minify(last);
-  (void)root["ConsumedCapacity"]["CapacityUnits"].get(page.read_units);
+  if (root["ConsumedCapacity"]["CapacityUnits"].get(page.read_units) != simdjson::SUCCESS)
+    page.read_units = 0;
   return take(page);
 }
 

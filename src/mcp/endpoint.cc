@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/attribute_json.h"
+#include "api_client/signed_headers.h"
 #include "base/printable.h"
 #include "mcp/json.h"
 
@@ -158,21 +159,13 @@ Result<std::string> Endpoint::Manage(std::string_view method, std::string_view p
 
 Result<egress::Reply> Endpoint::Send(const egress::Url& to, std::string_view method,
                                      const std::string& target, std::string_view body,
-                                     std::string_view service,
-                                     std::vector<access::OwnedHeader> headers) {
+                                     std::string_view service, const egress::Headers& headers) {
   const int64_t left = deadline_ - clock_.TicksMicros();
   if (left <= 0)
     return Error(ErrorCode::kUnavailable, "The call took longer than a tool may: ask for less");
-  headers.push_back({"Host", to.authority()});
-  access::SigningOptions options;
-  options.region = settings_.region;
-  options.service = service;
-  options.now_micros = clock_.NowMicros();
-  access::SignRequest(settings_.key, options, method, target, body, &headers);
-  egress::Headers sent;
-  for (access::OwnedHeader& header : headers) {
-    if (header.name != "Host") sent.emplace_back(std::move(header.name), std::move(header.value));
-  }
+  const egress::Headers sent =
+      api_client::SignedHeaders({settings_.key, settings_.region, service, clock_.NowMicros()}, to,
+                                method, target, body, headers);
   egress::Limits limits;
   limits.connect_micros = std::min(kConnectMicros, left);
   limits.total_micros = left;

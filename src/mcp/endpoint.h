@@ -79,7 +79,7 @@ class Endpoint {
   Result<std::string> Manage(std::string_view method, std::string_view path, std::string_view body);
   Result<egress::Reply> Send(const egress::Url& to, std::string_view method,
                              const std::string& target, std::string_view body,
-                             std::string_view service, std::vector<access::OwnedHeader> headers);
+                             std::string_view service, const egress::Headers& headers);
   Status CheckWrites() const;
 
   const EndpointSettings& settings_;

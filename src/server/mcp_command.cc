@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "api_client/credentials.h"
+#include "api_client/endpoint.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/printable.h"
@@ -26,7 +27,6 @@
 namespace stator::server {
 namespace {
 
-constexpr const char* kUsualEndpoint = "http://127.0.0.1:8000";
 constexpr size_t kMostToken = 4096;
 
 int Complain(std::string_view text) {
@@ -34,27 +34,14 @@ int Complain(std::string_view text) {
   return 1;
 }
 
-Result<egress::Url> ReadEndpoint(const std::string& text) {
-  ASSIGN_OR_RETURN(egress::Url url, egress::ParseUrl(text));
-  if (url.target != "/")
-    return ValidationError(fmt::format("\"{}\": an endpoint has no path", text));
-  return url;
-}
-
-std::string EndpointOf(const McpCommand& command, const api_client::Variables& variables) {
-  if (!command.endpoint.empty()) return command.endpoint;
-  for (const char* name : {"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"})
-    if (const std::optional<std::string> url = variables(name)) return *url;
-  return kUsualEndpoint;
-}
-
 Result<mcp::EndpointSettings> SettingsOf(const McpCommand& command, std::string* key_source) {
   const api_client::Variables variables = api_client::ProcessEnvironment();
   mcp::EndpointSettings settings;
-  ASSIGN_OR_RETURN(settings.api, ReadEndpoint(EndpointOf(command, variables)));
+  ASSIGN_OR_RETURN(settings.api, api_client::ParseEndpoint(
+                                     api_client::EndpointText(command.endpoint, variables)));
   settings.management = settings.api;
   if (!command.management_endpoint.empty()) {
-    ASSIGN_OR_RETURN(settings.management, ReadEndpoint(command.management_endpoint));
+    ASSIGN_OR_RETURN(settings.management, api_client::ParseEndpoint(command.management_endpoint));
   }
   if (settings.api.tls || settings.management.tls) {
     ASSIGN_OR_RETURN(settings.trust, egress::TlsTrust::Load(command.ca_file));

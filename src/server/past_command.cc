@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "access/sigv4.h"
+#include "api_client/signed_headers.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/log.h"
@@ -37,21 +38,13 @@ class Server {
 
   // Returns the body of the answer; an error with the server's message for another status than 200.
   Result<std::string> Ask(const std::string& body) {
-    std::vector<access::OwnedHeader> headers = {
-        {"Host", host_}, {"Content-Type", "application/json"}, {"X-Stator-Management", "true"}};
+    egress::Headers headers = {{"Content-Type", "application/json"},
+                               {"X-Stator-Management", "true"}};
     if (!key_.key_id.empty()) {
-      access::SigningOptions options;
-      options.region = region_;
-      options.service = "stator";
-      options.now_micros = clock_.NowMicros();
-      access::SignRequest(key_, options, "POST", target_, body, &headers);
+      headers = api_client::SignedHeaders({key_, region_, "stator", clock_.NowMicros()},
+                                          client_.server(), "POST", target_, body, headers);
     }
-    egress::Headers sent;
-    for (access::OwnedHeader& header : headers) {
-      // The client adds it itself.
-      if (header.name != "Host") sent.emplace_back(std::move(header.name), std::move(header.value));
-    }
-    ASSIGN_OR_RETURN(egress::Reply reply, client_.Call("POST", target_, sent, body));
+    ASSIGN_OR_RETURN(egress::Reply reply, client_.Call("POST", target_, headers, body));
     if (reply.status == 200) return std::move(reply.body);
     simdjson::dom::parser parser;
     std::string_view message;
@@ -65,8 +58,7 @@ class Server {
  private:
   Server(const egress::Url& url, std::shared_ptr<const egress::TlsTrust> trust,
          const PastCommand& command)
-      : host_(url.authority()),
-        region_(command.region),
+      : region_(command.region),
         target_(fmt::format("/_stator/tables/{}/past/{}", command.table, command.call)),
         client_(url, Limits(), std::move(trust), clock_) {
     const auto variable = [](const char* name) {
@@ -83,7 +75,6 @@ class Server {
   }
 
   const SystemClock clock_;
-  const std::string host_;
   const std::string region_;
   const std::string target_;
   access::SigningKey key_;
