@@ -35,10 +35,10 @@ std::string NewAccountId(access::SecureRandom* random) {
   return std::to_string(100'000'000'000 + value % 900'000'000'000);
 }
 
-const Account* Find(const std::vector<Account>& accounts, std::string_view id) {
-  const auto found = std::find_if(accounts.begin(), accounts.end(),
+Account* Find(std::vector<Account>* accounts, std::string_view id) {
+  const auto found = std::find_if(accounts->begin(), accounts->end(),
                                   [id](const Account& one) { return one.id == id; });
-  return found == accounts.end() ? nullptr : &*found;
+  return found == accounts->end() ? nullptr : &*found;
 }
 
 Result<std::string> CreateAccount(Call& call) {
@@ -65,7 +65,7 @@ Result<std::string> CreateAccount(Call& call) {
   // A version that knows no accounts would take its names as the default's.
   TRY(ops::RequireAccounts(call.check.env()));
   TRY(call.identities.Change([&](Records* records) -> Status {
-    if (account.id == call.identities.account() || Find(records->accounts, account.id) != nullptr)
+    if (account.id == call.identities.account() || Find(&records->accounts, account.id) != nullptr)
       return EntityAlreadyExists(
           fmt::format("The account {} exists already, or did once.", account.id));
     size_t count = 0;
@@ -108,20 +108,12 @@ Result<std::string> DeleteAccount(Call& call) {
   table::Store& store = call.check.env().store;
   TRY(store.Refresh());
   TRY(call.identities.Change([&](Records* records) -> Status {
-    const Account* const found = Find(records->accounts, id);
+    Account* const found = Find(&records->accounts, id);
     if (found == nullptr || found->deleted()) return missing();
     if (!store.ListOf(id, {}, 1).empty())
       return DeleteConflict("Cannot delete an account, must delete its tables first.");
-    const auto erase = [&id](auto* list) {
-      std::erase_if(*list, [&id](const auto& one) { return one.account == id; });
-    };
-    erase(&records->users);
-    erase(&records->groups);
-    erase(&records->roles);
-    erase(&records->keys);
-    erase(&records->policies);
-    erase(&records->providers);
-    const_cast<Account*>(found)->alias = Account::kDeleted;
+    EraseRecords(records, [&id](const auto& one) { return one.account == id; });
+    found->alias = Account::kDeleted;
     return OkStatus();
   }));
   return std::string();

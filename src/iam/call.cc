@@ -89,16 +89,6 @@ std::string Render(const access::Role& role, std::string_view element) {
 
 namespace {
 
-template <typename Apply>
-void ForEachList(access::Records* records, Apply apply) {
-  apply(&records->users);
-  apply(&records->groups);
-  apply(&records->roles);
-  apply(&records->keys);
-  apply(&records->policies);
-  apply(&records->providers);
-}
-
 bool HasOthers(const access::Records& records, std::string_view account) {
   return std::any_of(records.accounts.begin(), records.accounts.end(),
                      [account](const access::Account& one) { return one.id != account; });
@@ -111,9 +101,7 @@ const access::Records& Call::records() {
   if (own_records == nullptr) {
     access::Records own = directory->records();
     own.accounts.clear();
-    ForEachList(&own, [this](auto* list) {
-      std::erase_if(*list, [this](const auto& one) { return one.account != account(); });
-    });
+    EraseRecords(&own, [this](const auto& one) { return one.account != account(); });
     own_records = std::make_shared<const access::Records>(std::move(own));
   }
   return *own_records;
@@ -123,12 +111,8 @@ Status Call::Change(identity::Identities::ChangeRecords change) {
   return identities.Change([&](access::Records* records) -> Status {
     access::Records others = *records;
     records->accounts.clear();
-    ForEachList(records, [this](auto* list) {
-      std::erase_if(*list, [this](const auto& one) { return one.account != account(); });
-    });
-    ForEachList(&others, [this](auto* list) {
-      std::erase_if(*list, [this](const auto& one) { return one.account == account(); });
-    });
+    EraseRecords(records, [this](const auto& one) { return one.account != account(); });
+    EraseRecords(&others, [this](const auto& one) { return one.account == account(); });
     TRY(change(records));
     const auto add = [](auto* from, auto* to) {
       to->insert(to->end(), std::make_move_iterator(from->begin()),

@@ -43,6 +43,17 @@ inline Error InvalidInput(std::string message) {
   return Fault(400, "ValidationError", std::move(message));
 }
 
+// Erases the records of each kind, but for accounts, that `erases` returns true for.
+template <typename Erases>
+void EraseRecords(access::Records* records, Erases erases) {
+  std::erase_if(records->users, erases);
+  std::erase_if(records->groups, erases);
+  std::erase_if(records->roles, erases);
+  std::erase_if(records->keys, erases);
+  std::erase_if(records->policies, erases);
+  std::erase_if(records->providers, erases);
+}
+
 struct Call {
   identity::Identities& identities;
   std::shared_ptr<const access::Directory> directory;
