@@ -21,10 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool EndsWith(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 std::string_view ExtensionOf(Format format) {
   return format == Format::kCsv ? "csv.gz" : format == Format::kJsonLines ? "jsonl.gz" : "json.gz";
 }
@@ -74,7 +70,7 @@ class Export {
  private:
   Status NameFiles() {
     std::error_code ignored;
-    const bool folder = EndsWith(settings_.to, "/") || fs::is_directory(settings_.to, ignored);
+    const bool folder = settings_.to.ends_with('/') || fs::is_directory(settings_.to, ignored);
     if (!folder) {
       files_ = {settings_.to};
       progress_file_ = settings_.to + ".progress";
@@ -232,7 +228,7 @@ class Export {
   }
 
   std::string Packed(size_t output, const std::string& text) const {
-    return !text.empty() && EndsWith(files_[output], ".gz") ? Zipped(text) : text;
+    return !text.empty() && files_[output].ends_with(".gz") ? Zipped(text) : text;
   }
 
   // Records what was appended to an output.

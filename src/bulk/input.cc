@@ -122,7 +122,7 @@ Result<std::vector<std::string>> FilesOf(const std::string& path) {
     const std::string name = entry.path().filename().string();
     std::optional<Format> ignored;
     if (!entry.is_regular_file(failed) || !IsNamedLikeData(name, &ignored)) continue;
-    if (name.compare(0, 9, "manifest-") == 0) continue;
+    if (name.starts_with("manifest-")) continue;
     wanted.erase(name);
     files.push_back(entry.path().string());
   }

@@ -31,8 +31,8 @@ std::string Rule(std::string_view path, std::string_view rest) {
 }
 
 TEST(Mask, DropsAttributesMembersAndElements) {
-  const char* json =
-      R"({"a":{"S":"x"},"l":{"L":[{"M":{"k":{"S":"1"},"n":{"N":"1"}}},{"S":"y"}]},"m":{"M":{"b":{"S":"z"}}}})";
+  const char* json = R"({"a":{"S":"x"},"l":{"L":[{"M":{"k":{"S":"1"},"n":{"N":"1"}}},{"S":"y"}]},)"
+                     R"("m":{"M":{"b":{"S":"z"}}}})";
   EXPECT_EQ(Masked(Rule("a", "do = \"drop\"") + Rule("m.b", "do = \"drop\"") +
                        Rule("l[].k", "do = \"drop\"") + Rule("gone.b", "do = \"drop\""),
                    json),

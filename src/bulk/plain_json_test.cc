@@ -16,8 +16,10 @@ std::string PlainOf(std::string_view json) {
 
 TEST(PlainJson, KeepsEveryType) {
   const std::string json =
-      R"({"b":{"B":"AAE="},"bs":{"BS":["AA==","AQ=="]},"f":{"BOOL":false},"l":{"L":[{"N":"1"},{"S":"x"},{"L":[]}]},)"
-      R"("m":{"M":{"a":{"NULL":true},"b":{"M":{}}}},"n":{"N":"12345678901234567890123456789012345678"},)"
+      R"({"b":{"B":"AAE="},"bs":{"BS":["AA==","AQ=="]},"f":{"BOOL":false},)"
+      R"("l":{"L":[{"N":"1"},{"S":"x"},{"L":[]}]},)"
+      R"("m":{"M":{"a":{"NULL":true},"b":{"M":{}}}},)"
+      R"("n":{"N":"12345678901234567890123456789012345678"},)"
       R"("ns":{"NS":["-1","2.5"]},"pk":{"S":"a\"b\n"},"ss":{"SS":["x","y"]},"z":{"S":""}})";
   const Result<std::string> item = ReadPlainItem(PlainOf(json));
   ASSERT_TRUE(item.ok()) << item.error().message();

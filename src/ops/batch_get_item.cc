@@ -186,12 +186,17 @@ Status Strike(Context& ctx, State* state) {
   return OkStatus();
 }
 
+// As ReadOn; the refusal if none of the keys was admitted.
+Result<bool> ReadTurn(Context& ctx, State* state, kv::Tier tier, size_t most_keys) {
+  ASSIGN_OR_RETURN(const bool ended, ReadOn(ctx, state, tier, most_keys));
+  if (ended && state->refusal && !state->any_admitted) return *std::move(state->refusal);
+  return ended;
+}
+
 // Reads the past on workers, in turns.
 void ReadPast(Context& ctx, std::shared_ptr<State> state, Callback<BatchGetItemResponse> done) {
-  const auto read = [state, &ctx](kv::Tier tier) -> Result<bool> {
-    ASSIGN_OR_RETURN(const bool ended, ReadOn(ctx, state.get(), tier, kPastTurnKeys));
-    if (ended && state->refusal && !state->any_admitted) return *std::move(state->refusal);
-    return ended;
+  const auto read = [state, &ctx](kv::Tier tier) {
+    return ReadTurn(ctx, state.get(), tier, kPastTurnKeys);
   };
   const bool takes_long = state->keys > kFewPastKeys;
   ReadOnWorker(ctx, takes_long, read,
@@ -203,10 +208,8 @@ void ReadPast(Context& ctx, std::shared_ptr<State> state, Callback<BatchGetItemR
 }
 
 void Read(Context& ctx, std::shared_ptr<State> state, Callback<BatchGetItemResponse> done) {
-  const auto read = [state, &ctx](kv::Tier tier) -> Result<bool> {
-    TRY(ReadOn(ctx, state.get(), tier, SIZE_MAX));
-    if (state->refusal && !state->any_admitted) return *std::move(state->refusal);
-    return true;
+  const auto read = [state, &ctx](kv::Tier tier) {
+    return ReadTurn(ctx, state.get(), tier, SIZE_MAX);
   };
   ReadThenFinish(ctx, read, [state, done = std::move(done)](Result<bool> finished) mutable {
     if (finished.ok()) {
