@@ -144,7 +144,7 @@ test('a hot key is spread where it is asked for, and unrelated traffic is left a
   assert.deepEqual(cure?.design.traffic[0], shop.traffic[0]);
   assert.equal(cure?.design.traffic[1]?.keys.suffixes, '10');
   assert.equal(cure?.design.traffic[1]?.keys.suffix, 'random');
-  // Whoever reads the same items has to know the suffix.
+  // Traffic that reads the same items has to know the suffix.
   const read = { ...shop.traffic[1], name: 'orders of today', operation: 'read' as const };
   const [both] = cures(
     { ...shop, traffic: [...shop.traffic, { ...trafficDesign(), ...read }] },

@@ -25,7 +25,7 @@ export interface Load {
   seconds?: readonly number[];
   bytes: number;
   provisioned: Pair | null;
-  // Of the busiest second that is known; columns of an hour hide it.
+  // The rates of the busiest second that is known, which columns of an hour hide.
   peak?: Pair | undefined;
   // Units that auto scaling would have provided, where the server says so.
   scaled?: Pair | undefined;
@@ -60,7 +60,7 @@ export const coveredSeconds = (
     return Math.min(columns.columnSeconds, Math.max(1, there));
   });
 
-// Of the time since the first use: rates by the seconds that they lasted.
+// Returns the mean of the time since the first use: rates by the seconds that they lasted.
 function meanRate(values: readonly number[], seconds?: readonly number[]): number {
   const first = values.findIndex((one) => one > 0);
   if (first < 0) return 0;

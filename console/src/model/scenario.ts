@@ -424,13 +424,13 @@ export interface Cure {
   design: Design;
 }
 
-// Spreads the hot key, and nothing else. Who reads it has to know the suffix: reads that ask all of
-// them would be so many times more.
+// Spreads the hot key, and nothing else. Readers of it have to know the suffix: a read of all
+// suffixes costs as many reads as there are suffixes.
 function spread(design: Design, trouble: Trouble): Cure | null {
   const rows = heating(design, trouble, '');
   if (rows.length === 0) return null;
   const [first] = rows as [TrafficDesign];
-  // What is spread already needs more than it has.
+  // A key that is spread already needs more suffixes than it has.
   const has = Number(first.keys.suffixes);
   const wanted = suffixesFor(trouble);
   const suffixes = String(has > 1 && has >= wanted ? has * 2 : wanted);

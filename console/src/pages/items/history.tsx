@@ -4,20 +4,11 @@ import { historyOf } from '../../api/past.ts';
 import { useKeys } from '../../app/keys.ts';
 import { href, setQuery } from '../../app/router.ts';
 import { boot, serverNow } from '../../app/state.ts';
-import {
-  changesOf,
-  History,
-  kindOf,
-  momentField,
-  momentText,
-  secondText,
-  type WireChange,
-} from '../../model/past.ts';
-import { printPath } from '../../model/path.ts';
+import { History, momentText, secondText, type WireChange } from '../../model/past.ts';
 import type { TableDescription } from '../../model/table.ts';
 import { textOfValue } from '../../model/text_value.ts';
 import type { AttributeValue, Item } from '../../model/value.ts';
-import { Changes } from '../../ui/changes.tsx';
+import { ChangeRow } from '../../ui/change_row.tsx';
 import { relative } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { isKept, NotKept, PastError, useKept } from '../time/kept.tsx';
@@ -30,8 +21,6 @@ export interface HistoryProps {
   onClose: () => void;
   onWritten: (before: Item | null, after: Item | null) => void;
 }
-
-export const kKindClasses = { created: 'good', changed: 'blue', deleted: 'bad' } as const;
 
 interface Back {
   wanted: Item | null;
@@ -192,51 +181,39 @@ interface VersionProps {
 }
 
 function Version({ table, change, isLatest, why, onBringBack }: VersionProps) {
-  const [open, setOpen] = useState(isLatest);
   const [whole, setWhole] = useState(false);
-  const kind = kindOf(change);
-  const changes = useMemo(() => changesOf(change.before, change.after), [change]);
   const at = Date.parse(change.time);
   return (
-    <li>
-      <button type="button" class="version" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span class="num">{momentField(at)}</span>
-        <span class={`badge ${kKindClasses[kind]}`}>{kind}</span>
-        <span class="muted">{relative(at, serverNow())}</span>
-        <span class="cut version-names">
-          {kind === 'changed' && changes.map((one) => printPath(one.path)).join(', ')}
-        </span>
-      </button>
-      {open && (
-        <div class="record-body stack tight">
-          <Changes changes={changes} />
-          {whole && change.after && <ItemText item={change.after} />}
-          <div class="row">
-            {change.after && (
-              <button
-                type="button"
-                class="small"
-                aria-expanded={whole}
-                onClick={() => setWhole(!whole)}
-              >
-                As it was
-              </button>
-            )}
-            <button
-              type="button"
-              class="small"
-              disabled={why !== undefined}
-              title={why}
-              onClick={() => onBringBack({ wanted: change.after, at })}
-            >
-              Bring back…
-            </button>
-            <a class="small" href={href(['tables', table, 'items'], { asof: momentText(at) })}>
-              The table then
-            </a>
-          </div>
-        </div>
-      )}
-    </li>
+    <ChangeRow
+      change={change}
+      about={<span class="muted">{relative(at, serverNow())}</span>}
+      isOpen={isLatest}
+    >
+      {whole && change.after && <ItemText item={change.after} />}
+      <div class="row">
+        {change.after && (
+          <button
+            type="button"
+            class="small"
+            aria-expanded={whole}
+            onClick={() => setWhole(!whole)}
+          >
+            As it was
+          </button>
+        )}
+        <button
+          type="button"
+          class="small"
+          disabled={why !== undefined}
+          title={why}
+          onClick={() => onBringBack({ wanted: change.after, at })}
+        >
+          Bring back…
+        </button>
+        <a class="small" href={href(['tables', table, 'items'], { asof: momentText(at) })}>
+          The table then
+        </a>
+      </div>
+    </ChangeRow>
   );
 }

@@ -3,19 +3,11 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { isStopped } from '../../api/errors.ts';
 import { differenceOf } from '../../api/past.ts';
 import { href } from '../../app/router.ts';
-import {
-  type ChangesPage,
-  changesOf,
-  countsOf,
-  kindOf,
-  momentField,
-  type WireChange,
-} from '../../model/past.ts';
-import { printPath } from '../../model/path.ts';
+import { type ChangesPage, countsOf, momentField, type WireChange } from '../../model/past.ts';
 import { keyNames, keysOf, type TableDescription } from '../../model/table.ts';
 import { tagged, textOfValue } from '../../model/text_value.ts';
 import { type AttributeValue, type Item, member } from '../../model/value.ts';
-import { Changes } from '../../ui/changes.tsx';
+import { ChangeRow } from '../../ui/change_row.tsx';
 import { count, plural } from '../../ui/format.ts';
 import { type KeptPast, PastError } from './kept.tsx';
 
@@ -32,8 +24,6 @@ interface Props {
 const kByItself = 500;
 const kPage = 100;
 const kMostKept = 10_000;
-
-const kClasses = { created: 'good', changed: 'blue', deleted: 'bad' } as const;
 
 export function Difference({ table, kept, from, to, onEnd }: Props) {
   const name = table.TableName;
@@ -143,28 +133,12 @@ export const historyAddress = (table: TableDescription, key: Item): string =>
   });
 
 function Row({ table, change }: { table: TableDescription; change: WireChange }) {
-  const [open, setOpen] = useState(false);
-  const kind = kindOf(change);
   const key = change.key as Item;
-  const changes = useMemo(() => changesOf(change.before, change.after), [change]);
   return (
-    <li>
-      <button type="button" class="version" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span class="num">{momentField(Date.parse(change.time))}</span>
-        <span class={`badge ${kClasses[kind]}`}>{kind}</span>
-        <span class="cut">{keyWords(table, key)}</span>
-        <span class="cut version-names muted">
-          {kind === 'changed' && changes.map((one) => printPath(one.path)).join(', ')}
-        </span>
-      </button>
-      {open && (
-        <div class="record-body stack tight">
-          <Changes changes={changes} />
-          <p>
-            <a href={historyAddress(table, key)}>History of this item</a>
-          </p>
-        </div>
-      )}
-    </li>
+    <ChangeRow change={change} about={<span class="cut">{keyWords(table, key)}</span>} quiet>
+      <p>
+        <a href={historyAddress(table, key)}>History of this item</a>
+      </p>
+    </ChangeRow>
   );
 }
