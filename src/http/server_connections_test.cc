@@ -33,7 +33,7 @@ TEST_F(ServerConnectionsTest, RefusesConnectionsAboveTheLimit) {
   EXPECT_EQ(fourth.Ask(Post("4")).status, 200);
 }
 
-TEST_F(ServerConnectionsTest, ConnectionsThatNobodyUsesMakeRoomWhenThereIsNone) {
+TEST_F(ServerConnectionsTest, UnusedConnectionsMakeRoomWhenThereIsNone) {
   ManualClock manual;
   ServerOptions options;
   options.max_connections = 2;

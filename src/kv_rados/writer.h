@@ -1,6 +1,6 @@
 // Deals batches out to the writers of their tablets and calls every `done`, on one strand: threads
 // that bring batches and those of the cluster that bring outcomes do the work in turn, and a thread
-// of its own what nobody else does. Internal to the room.
+// of its own does the rest. Internal to the room.
 #pragma once
 
 #include <atomic>

@@ -66,7 +66,8 @@ std::string Refused(const Resource& resource, Access access, Limit limit, int64_
   const std::optional<throughput::Explanation> worst = model.Worst(now, access, limit);
   const throughput::Explanation why = worst.value_or(throughput::Explanation());
   return fmt::format(
-      R"({{"reason":{},"requests":{},"units":{},"partition":{},"limit":{},"demand":{},"at":{},"key":{},"why":{},"advice":{},"notes":{},"lesson":{}}})",
+      R"({{"reason":{},"requests":{},"units":{},"partition":{},"limit":{},)"
+      R"("demand":{},"at":{},"key":{},"why":{},"advice":{},"notes":{},"lesson":{}}})",
       Quoted(throughput::ReasonCode(model.is_index(), access, limit)),
       resource.meter->refusals(access, limit), Number(model.refused(limit).Of(access)),
       worst ? why.partition : model.MostRefusedPartition(access, limit), Number(why.limit),

@@ -1,5 +1,5 @@
 // Brings in order what processes that died in the middle of a transaction have left (kv_tx), where
-// nobody happens to come by; and tells how old that is.
+// no request meets it; and tells how old that is.
 //
 // Each process sweeps what belongs to the tables whose background work is its own (Peers::IsMine).
 // It goes by real time, whatever clock the users have.
