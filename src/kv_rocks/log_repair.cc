@@ -106,6 +106,7 @@ struct Damage {
   size_t record;  // where the first record begins that is not intact
   bool torn;      // as a power cut tears: incomplete, or with holes
   bool last;      // no intact record follows
+  bool cut_off;   // by the end of the file: RocksDB itself passes over it
 };
 
 // Whether a record begins, intact, anywhere after `at`.
@@ -148,16 +149,16 @@ std::optional<Damage> FindDamage(const LogText& whole) {
       uint16_t length = 0;
       const bool header = at + kHeader <= log.size();
       if (header) std::memcpy(&length, log.data() + at + 4, sizeof length);
-      // RocksDB itself passes over a last record that the end of the file cuts off.
       const bool cut_off =
           block_end == log.size() && (!header || at + kHeader + length > log.size()) && !fragment;
-      return Damage{record, cut_off || HasHole(whole.raw(), record), !RecordFollows(log, at + 1)};
+      return Damage{record, cut_off || HasHole(whole.raw(), record), !RecordFollows(log, at + 1),
+                    cut_off};
     }
     at = fragment->end;
     inside = fragment->type == kFirst || fragment->type == kMiddle;
     if (!inside) record = at;
   }
-  if (inside) return Damage{record, true, true};
+  if (inside) return Damage{record, true, true, true};
   return std::nullopt;
 }
 
@@ -278,7 +279,10 @@ Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& 
     ASSIGN_OR_RETURN(const LogText log, LogText::Read(file, keys));
     const std::optional<Damage> damage = FindDamage(log);
     if (!damage) continue;
-    const bool expected = damage->torn && (damage->last || !sync) && number == logs.back().first;
+    const bool newest = number == logs.back().first;
+    // An earlier crash tore this one, and RocksDB passed over it at the start behind that.
+    if (!newest && damage->cut_off && damage->last) continue;
+    const bool expected = damage->torn && (damage->last || !sync) && newest;
     if (!expected) {
       return CorruptionError(
           fmt::format("The log {} is damaged at byte {} ({}): writes that were acknowledged would "
