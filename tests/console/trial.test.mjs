@@ -26,9 +26,8 @@ test('Escape is taken by the topmost dialog alone, and the focus goes back', asy
   await dialog.getByRole('heading', { name: 'Delete this item?' }).waitFor();
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
-  assert.equal(
-    await page.evaluate(() => document.activeElement?.getAttribute('aria-label')),
-    'Delete the item',
+  await page.waitForFunction(
+    () => document.activeElement?.getAttribute('aria-label') === 'Delete the item',
   );
   // The editor is left with a question, which Escape answers as often as it comes.
   for (let i = 0; i < 2; ++i) {
