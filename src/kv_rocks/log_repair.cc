@@ -103,10 +103,11 @@ bool AllZero(std::string_view bytes) {
 }
 
 struct Damage {
-  size_t record;  // where the first record begins that is not intact
-  bool torn;      // as a power cut tears: incomplete, or with holes
-  bool last;      // no intact record follows
-  bool cut_off;   // by the end of the file: RocksDB itself passes over it
+  size_t record;           // where the first record begins that is not intact
+  bool torn;               // as a power cut tears: incomplete, or with holes
+  bool last;               // no intact record follows
+  bool cut_off;            // by the end of the file: RocksDB itself passes over it
+  bool unwritten = false;  // zeros up to the end, in an encrypted file, where they read as noise
 };
 
 // Whether a record begins, intact, anywhere after `at`.
@@ -144,8 +145,10 @@ std::optional<Damage> FindDamage(const LogText& whole) {
     const std::optional<Fragment> fragment = FragmentAt(log, at);
     const bool fits = fragment && (fragment->type == kWhole || fragment->type == kFirst) != inside;
     if (!fits) {
-      if (AllZero(whole.raw().substr(at)) && !inside)
-        return std::nullopt;  // space that was reserved and never written
+      if (AllZero(whole.raw().substr(at)) && !inside) {  // reserved and never written
+        if (whole.header_bytes() == 0) return std::nullopt;
+        return Damage{record, true, true, false, true};
+      }
       uint16_t length = 0;
       const bool header = at + kHeader <= log.size();
       if (header) std::memcpy(&length, log.data() + at + 4, sizeof length);
@@ -275,6 +278,7 @@ Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& 
     if (!AllZero(newest.raw())) break;
     logs.pop_back();
   }
+  bool cut = false;
   for (const auto& [number, file] : logs) {
     ASSIGN_OR_RETURN(const LogText log, LogText::Read(file, keys));
     const std::optional<Damage> damage = FindDamage(log);
@@ -283,7 +287,7 @@ Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& 
     // An earlier crash tore this one, and RocksDB passed over it at the start behind that.
     if (!newest && damage->cut_off && damage->last) continue;
     const bool expected = damage->torn && (damage->last || !sync) && newest;
-    if (!expected) {
+    if (!expected && !damage->unwritten) {
       return CorruptionError(
           fmt::format("The log {} is damaged at byte {} ({}): writes that were acknowledged would "
                       "be lost, so the store was not opened. "
@@ -295,8 +299,9 @@ Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& 
              : "lost the writes that were not yet on disk when the power failed (durability is os)",
         {{"file", file}, {"from", damage->record}, {"to", log.size()}});
     TRY(CutFile(file, log.header_bytes() + damage->record));
-    return true;
+    cut = true;
   }
+  if (cut) return true;
   return CutTornManifest(path, keys);
 }
 

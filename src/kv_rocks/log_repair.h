@@ -13,8 +13,10 @@ namespace stator::kv_rocks {
 // can be opened again. A torn write is the last thing in the log and has holes: sectors of zeros
 // where pages never reached the disk. (The file system may have kept a later page of it.) A store
 // that was not synced (`sync` false) loses whatever follows the first hole of its newest log, and a
-// warning says how much. Any other damage is left alone and is false, or a kCorruption that names
-// the file and the place. `keys` open an encrypted store's files; null: they are plain.
+// warning says how much. Zeros at the end of any log of an encrypted store are cut off too: RocksDB
+// takes them for the end of a plain log, but they decrypt to noise. Any other damage is left alone
+// and is false, or a kCorruption that names the file and the place. `keys` open an encrypted
+// store's files; null: they are plain.
 //
 // The committer ends every write with kEndMark, so that a hole at the very end of the log can be
 // told from a value's zeros.

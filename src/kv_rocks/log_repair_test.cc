@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "crypt/file_keys.h"
 #include "kv_rocks/rocks_engine.h"
 #include "kv_rocks/temporary_directory.h"
 
@@ -20,7 +21,7 @@ constexpr kv::Tablet kTablet{kv::Space::kItems, 1};
 class LogRepair : public testing::Test {
  protected:
   RocksOptions Options() const {
-    return {.path = directory_.store(), .memory_budget_bytes = 16 << 20};
+    return {.path = directory_.store(), .memory_budget_bytes = 16 << 20, .keys = keys_};
   }
   std::unique_ptr<kv::Engine> Open() {
     Result<std::unique_ptr<kv::Engine>> engine = OpenRocks(Options());
@@ -53,6 +54,7 @@ class LogRepair : public testing::Test {
   }
 
   const TemporaryDirectory directory_;
+  std::shared_ptr<const crypt::FileKeys> keys_;
 };
 
 // The directory may keep a log that is not needed any more: its deletion was lost with the power.
@@ -77,6 +79,19 @@ TEST_F(LogRepair, ATornLogOfAnEarlierCrashDoesNotHinderTheRepairOfTheNewest) {
   std::string value;
   EXPECT_FALSE(*engine->Get(kTablet, "b", kv::Tier::kAny, &value));
   EXPECT_TRUE(engine->Health().ok());
+}
+
+// Blocks behind the last record that the file system had reserved: zeros on the disk, noise once
+// they are decrypted.
+TEST_F(LogRepair, AnEncryptedLogThatEndsInBlocksThatWereNeverWrittenIsCutThere) {
+  keys_ = crypt::FileKeys::Make({std::string(crypt::kMasterKeyBytes, 'k')}).value();
+  PutAndCrash("a");
+  const std::string log = NewestLog();
+  fs::resize_file(log, fs::file_size(log) + 100'000);
+  const std::unique_ptr<kv::Engine> engine = Open();
+  ASSERT_NE(engine, nullptr);
+  std::string value;
+  EXPECT_TRUE(*engine->Get(kTablet, "a", kv::Tier::kAny, &value));
 }
 
 }  // namespace
