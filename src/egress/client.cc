@@ -29,7 +29,8 @@ bool SameName(std::string_view a, std::string_view b) {
 // Reads one reply; interim replies (1xx) are passed over.
 class ReplyReader {
  public:
-  ReplyReader(const Limits& limits, size_t most_kept) : limits_(limits), most_kept_(most_kept) {
+  ReplyReader(const Limits& limits, size_t most_kept, bool has_body)
+      : limits_(limits), most_kept_(most_kept), has_body_(has_body) {
     http_parser_init(&parser_, HTTP_RESPONSE);
     parser_.data = this;
     http_parser_settings_init(&settings_);
@@ -41,7 +42,7 @@ class ReplyReader {
     };
     settings_.on_headers_complete = [](http_parser* p) {
       Of(p).in_body_ = true;
-      return 0;
+      return Of(p).has_body_ ? 0 : 1;
     };
     settings_.on_body = [](http_parser* p, const char* at, size_t size) {
       return Of(p).OnBody({at, size});
@@ -120,6 +121,7 @@ class ReplyReader {
 
   const Limits& limits_;
   const size_t most_kept_;
+  const bool has_body_;  // false: whatever its Content-Length says, as with HEAD
   http_parser parser_;
   http_parser_settings settings_;
   Reply reply_;
@@ -249,7 +251,7 @@ Result<Reply> Client::Exchange(std::string_view head, Body& body, Keeper* keeper
   if (!sent.ok() && FailureOf(sent.error()) != Failure::kBroken) return std::move(sent).error();
   body.OnSent();
   const size_t most_kept = keeper == nullptr ? SIZE_MAX : keeper->most();
-  ReplyReader reader(limits_, most_kept);
+  ReplyReader reader(limits_, most_kept, !head.starts_with("HEAD "));
   while (true) {
     if (keeper != nullptr && reader.kept() < most_kept) {
       const size_t next = std::min(reader.kept() + ReplyReader::kReadBytes, most_kept);
