@@ -36,6 +36,10 @@ class Exchange final : public transfer::Companion {
   }
   // To be called before the engine goes. Idempotent.
   void Stop() {
+    // First, so that a call that fails now does not fail its job.
+    imports_.AskToStop();
+    exports_.AskToStop();
+    objects_->Cancel();
     imports_.Stop();
     exports_.Stop();
   }

@@ -46,6 +46,7 @@ class Exports {
   // Ends the thread. Its exports go on at the next start. To be called before the engine goes.
   // Idempotent.
   void Stop();
+  void AskToStop() { jobs_.AskToStop(); }
 
   const Jobs& jobs() const { return jobs_; }
   // Calls Jobs::Reserve: Begin or GiveUp follows.

@@ -41,6 +41,7 @@ class Imports {
   // Ends the thread. Its imports go on at the next start. To be called before the engine goes.
   // Idempotent.
   void Stop() { jobs_.Stop(); }
+  void AskToStop() { jobs_.AskToStop(); }
 
   const Jobs& jobs() const { return jobs_; }
   // Call Jobs::Reserve and Jobs::Add.

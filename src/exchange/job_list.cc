@@ -76,12 +76,15 @@ void JobList<AnyJob>::Start(Work work) {
 }
 
 template <typename AnyJob>
+void JobList<AnyJob>::AskToStop() {
+  const MutexLock lock(mutex_);
+  stopped_ = true;
+  wake_.notify_all();
+}
+
+template <typename AnyJob>
 void JobList<AnyJob>::Stop() {
-  {
-    const MutexLock lock(mutex_);
-    stopped_ = true;
-    wake_.notify_all();
-  }
+  AskToStop();
   if (thread_.joinable()) thread_.join();
 }
 

@@ -54,6 +54,8 @@ class JobList {
   void Start(Work work);
   // Ends the thread; its job goes on at the next start. Idempotent.
   void Stop();
+  // The first half of Stop: stopped() is true from now on, and the thread may still run.
+  void AskToStop();
   bool stopped() const;
 
   // Returns the job of an account's table that has this token; null if there is none. An empty

@@ -10,6 +10,10 @@
 #include "base/result.h"
 #include "transfer/folders.h"
 
+namespace stator::s3 {
+class Client;
+}
+
 namespace stator::exchange {
 
 struct ObjectInfo {
@@ -18,9 +22,10 @@ struct ObjectInfo {
   bool operator==(const ObjectInfo&) const = default;
 };
 
-// Thread-safe; each object has one writer. Calls may wait for a disk. Errors are kResourceNotFound,
-// for a bucket or an object that is not there, kValidation, for a key that the store cannot have,
-// and kUnavailable, with a sentence for people that names the object.
+// Thread-safe; each object has one writer. Calls may wait for a disk or a network. Errors are
+// kResourceNotFound, for a bucket or an object that is not there, kValidation, for a key that the
+// store cannot have, kAccessDenied, for what the server may not do there, and kUnavailable, with a
+// sentence for people that names the object.
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -37,6 +42,8 @@ class ObjectStore {
   // kLimitExceeded if there are more than `most`.
   virtual Result<std::vector<ObjectInfo>> List(const std::string& bucket, std::string_view prefix,
                                                size_t most) = 0;
+  // Ends calls that wait for a server, and fails later ones.
+  virtual void Cancel() {}
   // Returns where the objects are, for people.
   virtual std::string place() const = 0;
 };
@@ -46,6 +53,10 @@ class ObjectStore {
 std::unique_ptr<ObjectStore> MakeDirectoryObjects(std::string directory, uint64_t least_free_bytes);
 // Objects that end with the process, `most_bytes` of them at most. Every bucket is there.
 std::unique_ptr<ObjectStore> MakeMemoryObjects(uint64_t most_bytes);
+// Objects of an S3 endpoint, in the buckets of these names alone; "*": in all that the client's key
+// reaches.
+std::unique_ptr<ObjectStore> MakeS3Objects(std::shared_ptr<s3::Client> client,
+                                           std::vector<std::string> buckets);
 
 // OK if every store can have an object of this key: 1 to 1024 bytes, in segments between slashes
 // of 1 to 200 bytes that are no "." or ".." and do not begin with ".stator-"; no zero byte.

@@ -304,11 +304,15 @@ Status Instance::OpenBackups() {
 
 Status Instance::OpenExchange() {
   if (backups_ == nullptr) return OkStatus();
-  const std::string directory = DirectoryOf(settings_, settings_.object_store, "-objects");
-  std::unique_ptr<exchange::ObjectStore> objects =
-      directory.empty()
-          ? exchange::MakeMemoryObjects(kMostObjectBytes)
-          : exchange::MakeDirectoryObjects(directory, transfer::Backups::kLeastFreeBytes);
+  std::unique_ptr<exchange::ObjectStore> objects;
+  if (settings_.object_store.is_url()) {
+    ASSIGN_OR_RETURN(objects, OpenS3(settings_.object_store, machine_clock_));
+  } else {
+    const std::string directory = DirectoryOf(settings_, settings_.object_store.place, "-objects");
+    objects = directory.empty()
+                  ? exchange::MakeMemoryObjects(kMostObjectBytes)
+                  : exchange::MakeDirectoryObjects(directory, transfer::Backups::kLeastFreeBytes);
+  }
   exchange::Options options;
   options.codec.append_json = api::AppendItemJson;
   options.codec.read_json = api::ReadItem;

@@ -136,12 +136,6 @@ CLI::Validator CalledUrl() {
 }
 
 // Says why a text names no object store; empty: it does.
-std::string WhyNoObjectStore(const std::string& text) {
-  if (text.find("://") == std::string::npos) return {};
-  return fmt::format("{} is a URL, and this version of Stator keeps objects in a directory only",
-                     text);
-}
-
 CLI::Validator ExistingFile() {
   return CLI::Validator(
       [](const std::string& text) {
@@ -180,11 +174,7 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
                   "directory of the backups of tables; DATA_DIR-backups if absent, memory with "
                   "--in-memory")
       ->envname("STATOR_BACKUP_DIR");
-  app->add_option("--object-store", s->object_store,
-                  "directory of the buckets of exports and imports, one folder for each; "
-                  "DATA_DIR-objects if absent, memory with --in-memory")
-      ->check(CLI::Validator(WhyNoObjectStore, ""))
-      ->envname("STATOR_OBJECT_STORE");
+  AddObjectStoreOptions(app, &s->object_store);
   app->add_flag("--in-memory", *in_memory,
                 "keep everything in memory and lose it at the end: --engine=memory")
       ->envname("STATOR_IN_MEMORY");
@@ -461,8 +451,9 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
     s->engine = EngineKind::kMemory;
   }
   if (s->engine == EngineKind::kRados) {
-    for (const char* option : {"--data-dir", "--backup-dir", "--object-store", "--durability",
-                               "--memory-budget-mb", "--accept-lost-writes"}) {
+    for (const char* option :
+         {"--data-dir", "--backup-dir", "--object-store", "--object-store-buckets",
+          "--object-store-ca-file", "--durability", "--memory-budget-mb", "--accept-lost-writes"}) {
       if (given(option)) return fmt::format("{} is not for --engine=rados", option);
     }
     for (const char* option : {"--ceph-conf", "--pool"}) {
@@ -478,6 +469,7 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
     return "--encryption-key-file and --encryption-key-command are for --engine=rocksdb, not "
            "memory";
   if (std::optional<std::string> wrong = CheckEncryption(s->encryption)) return wrong;
+  if (std::optional<std::string> wrong = CheckObjectStore(s->object_store)) return wrong;
   for (const char* option : {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace",
                              "--ceph-split-bytes", "--ceph-split-keys"}) {
     if (given(option))

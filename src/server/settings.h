@@ -24,6 +24,7 @@
 #include "server/health_check.h"
 #include "server/management_settings.h"
 #include "server/mcp_command.h"
+#include "server/object_store_settings.h"
 #include "server/past_command.h"
 #include "server/presence_settings.h"
 #include "server/tls_settings.h"
@@ -45,8 +46,8 @@ struct ServeSettings {
   EngineKind engine = EngineKind::kRocksDb;
   std::string data_dir = "./stator-data";  // kRocksDb only
   std::string backup_dir;                  // empty: next to data_dir, or in memory
-  std::string object_store;                // the same
-  std::string ceph_conf;                   // this and the next five: kRados only
+  ObjectStoreSettings object_store;
+  std::string ceph_conf;  // this and the next five: kRados only
   std::string pool;
   std::string ceph_user = "admin";
   std::string ceph_namespace;

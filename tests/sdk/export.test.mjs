@@ -584,6 +584,13 @@ test('kill -9 leaves a whole export, or one that goes on; an import goes on too'
   }
 });
 
-test('a URL as object store is refused by name', { skip: !own && 'needs a server of its own' }, async () => {
-  await assert.rejects(Server.startOne({ dataDir: path.join(os.tmpdir(), 'stator-none'), args: ['--object-store=https://s3.example'] }), /URL/);
+test('what is wrong with the settings of an object store is said at the start', { skip: !own && 'needs a server of its own' }, async () => {
+  const refuses = (args, words, env = {}) => assert.rejects(Server.startOne({ dataDir: path.join(os.tmpdir(), 'stator-none'), args, env }), words);
+  await refuses(['--object-store=https://s3.example'], /needs --object-store-buckets/);
+  await refuses(['--object-store=https://s3.example/bucket', '--object-store-buckets=bucket'], /has a path/);
+  await refuses(['--object-store=s3://bucket', '--object-store-buckets=bucket'], /http/);
+  await refuses(['--object-store=http://s3.example', '--object-store-buckets=a/b'], /--object-store-buckets/);
+  await refuses(['--object-store-buckets=bucket'], /that is a URL/);
+  const nobody = { AWS_SHARED_CREDENTIALS_FILE: '/nowhere', AWS_CONFIG_FILE: '/nowhere' };
+  await refuses(['--object-store=http://127.0.0.1:9', '--object-store-buckets=bucket'], /needs an access key/, nobody);
 });

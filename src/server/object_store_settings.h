@@ -1,0 +1,40 @@
+// The settings of the object store of exports and imports.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "exchange/object_store.h"
+
+namespace CLI {
+class App;
+}
+
+namespace stator::server {
+
+struct ObjectStoreSettings {
+  std::string place;                 // a directory or a URL; empty: next to the data, or in memory
+  std::vector<std::string> buckets;  // with a URL: what callers may name; "*": all
+  std::string ca_file;               // with https: authorities in place of the system's
+
+  bool is_url() const { return place.find("://") != std::string::npos; }
+};
+
+// Adds --object-store, --object-store-buckets and --object-store-ca-file.
+void AddObjectStoreOptions(CLI::App* app, ObjectStoreSettings* settings);
+
+// Returns a sentence about what does not fit together.
+std::optional<std::string> CheckObjectStore(const ObjectStoreSettings& settings);
+
+// Opens the store of a URL; reads the access key and the Region as SDKs do (api_client). Calls
+// nothing. `clock` is the machine's, since S3 refuses requests of other times; it must outlive the
+// store. kValidation, with a sentence, if there is no key or no authorities.
+Result<std::unique_ptr<exchange::ObjectStore>> OpenS3(const ObjectStoreSettings& settings,
+                                                      const Clock& clock);
+
+}  // namespace stator::server
