@@ -224,8 +224,8 @@ Result<Page> Client::List(const std::string& bucket, std::string_view prefix,
     std::string plain = encoded;
     std::replace(plain.begin(), plain.end(), '+', ' ');
     const std::vector<access::QueryParameter> decoded = access::ParseQuery("k=" + plain);
-    page.objects.push_back(
-        {decoded.empty() ? encoded : decoded.front().value, NumberIn(TextIn(contents, "Size"))});
+    page.objects.push_back({decoded.empty() ? encoded : decoded.front().value,
+                            NumberIn(TextIn(contents, "Size")), TextIn(contents, "LastModified")});
   }
   if (TextIn(reply.body, "IsTruncated") == "true")
     page.next = TextIn(reply.body, "NextContinuationToken");

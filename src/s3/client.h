@@ -23,7 +23,7 @@ struct Options {
   std::string region;
   std::shared_ptr<const egress::TlsTrust> trust;  // may be null without TLS
   egress::Limits limits = {.body_bytes = 32 << 20};
-  // Of each request. A server that is not reached, that is overloaded (429, SlowDown) or that fails
+  // Tries of each request. A server that is not reached, that is overloaded (429, SlowDown) or that fails
   // (5xx) is asked again.
   int tries = 5;
   int64_t first_pause_micros = 100'000;  // doubled with each further try
@@ -34,12 +34,13 @@ struct Options {
 struct Object {
   std::string key;
   uint64_t bytes = 0;
+  std::string modified;  // "2026-11-21T12:30:05.250Z"
 };
 struct Page {
   std::vector<Object> objects;
   std::string next;  // the token of the next page; empty: this was the last
 };
-// What is known of one object.
+// An object without its bytes.
 struct Properties {
   uint64_t bytes = 0;
   std::string etag;

@@ -158,7 +158,7 @@ TEST_F(S3Client, PartsBecomeOneObject) {
                              "</CompleteMultipartUpload>"));
 }
 
-TEST_F(S3Client, AnUploadWhoseEndWasAnsweredToNobodyIsThere) {
+TEST_F(S3Client, AnUploadIsThereIfTheAnswerToItsEndWasLost) {
   Serve({"", Answer("404 Not Found", ErrorBody("NoSuchUpload")),
          "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nETag: \"e-1\"\r\n\r\n"});
   EXPECT_TRUE(client_->CompleteParts("bucket", "key", "u", {"\"p\""}).ok());

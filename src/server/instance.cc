@@ -285,13 +285,19 @@ Status Instance::OpenBackups() {
   if (dynamic_cast<kv::Pinner*>(&store_->engine()) == nullptr) return OkStatus();
   transfer::BackupOptions options;
   const std::string directory = DirectoryOf(settings_, settings_.backup_dir, "-backups");
-  options.folders = directory.empty() ? transfer::MakeMemoryFolders()
-                                      : transfer::MakeDirectoryFolders(
-                                            directory, transfer::Backups::kLeastFreeBytes);
+  const bool in_bucket = IsUrl(directory);
+  if (in_bucket) {
+    ASSIGN_OR_RETURN(options.folders,
+                     OpenS3Folders(directory, settings_.object_store, machine_clock_));
+  } else {
+    options.folders = directory.empty() ? transfer::MakeMemoryFolders()
+                                        : transfer::MakeDirectoryFolders(
+                                              directory, transfer::Backups::kLeastFreeBytes);
+  }
   options.tell = [this](std::string_view kind, const std::string&, const std::string& text) {
     events_->Note(kind, text);
   };
-  if (options_.keys != nullptr && !directory.empty())
+  if (options_.keys != nullptr && !directory.empty() && !in_bucket)
     transfer::RenewBackupKeys(directory, *options_.keys);
   options.folders = transfer::MakeEncryptedFolders(std::move(options.folders), options_.keys);
   ASSIGN_OR_RETURN(backups_,

@@ -1,4 +1,4 @@
-// The settings of the object store of exports and imports.
+// The settings of what is kept in S3: exports and imports, and backups of tables.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "exchange/object_store.h"
+#include "transfer/folders.h"
 
 namespace CLI {
 class App;
@@ -20,21 +21,29 @@ namespace stator::server {
 struct ObjectStoreSettings {
   std::string place;                 // a directory or a URL; empty: next to the data, or in memory
   std::vector<std::string> buckets;  // with a URL: what callers may name; "*": all
-  std::string ca_file;               // with https: authorities in place of the system's
+  std::string ca_file;  // with https, of backups too: authorities in place of the system's
 
-  bool is_url() const { return place.find("://") != std::string::npos; }
+  bool is_url() const;
 };
 
-// Adds --object-store, --object-store-buckets and --object-store-ca-file.
+// Adds --object-store, --object-store-buckets and --s3-ca-file.
 void AddObjectStoreOptions(CLI::App* app, ObjectStoreSettings* settings);
 
 // Returns a sentence about what does not fit together.
-std::optional<std::string> CheckObjectStore(const ObjectStoreSettings& settings);
+std::optional<std::string> CheckObjectStore(const ObjectStoreSettings& settings,
+                                            const std::string& backup_dir);
 
 // Opens the store of a URL; reads the access key and the Region as SDKs do (api_client). Calls
 // nothing. `clock` is the machine's, since S3 refuses requests of other times; it must outlive the
 // store. kValidation, with a sentence, if there is no key or no authorities.
 Result<std::unique_ptr<exchange::ObjectStore>> OpenS3(const ObjectStoreSettings& settings,
                                                       const Clock& clock);
+
+// Whether what --backup-dir names is the URL of a bucket: https://HOST/BUCKET[/PREFIX].
+bool IsUrl(const std::string& place);
+// Opens the folders of such a URL, as OpenS3 does.
+Result<std::unique_ptr<transfer::Folders>> OpenS3Folders(const std::string& url,
+                                                         const ObjectStoreSettings& settings,
+                                                         const Clock& clock);
 
 }  // namespace stator::server

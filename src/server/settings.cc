@@ -171,7 +171,8 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
       ->envname("STATOR_DATA_DIR")
       ->capture_default_str();
   app->add_option("--backup-dir", s->backup_dir,
-                  "directory of the backups of tables; DATA_DIR-backups if absent, memory with "
+                  "where the backups of tables are: a directory, or a bucket of an S3 endpoint "
+                  "(https://HOST/BUCKET/PREFIX); DATA_DIR-backups if absent, memory with "
                   "--in-memory")
       ->envname("STATOR_BACKUP_DIR");
   AddObjectStoreOptions(app, &s->object_store);
@@ -452,8 +453,8 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
   }
   if (s->engine == EngineKind::kRados) {
     for (const char* option :
-         {"--data-dir", "--backup-dir", "--object-store", "--object-store-buckets",
-          "--object-store-ca-file", "--durability", "--memory-budget-mb", "--accept-lost-writes"}) {
+         {"--data-dir", "--backup-dir", "--object-store", "--object-store-buckets", "--s3-ca-file",
+          "--durability", "--memory-budget-mb", "--accept-lost-writes"}) {
       if (given(option)) return fmt::format("{} is not for --engine=rados", option);
     }
     for (const char* option : {"--ceph-conf", "--pool"}) {
@@ -469,7 +470,8 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
     return "--encryption-key-file and --encryption-key-command are for --engine=rocksdb, not "
            "memory";
   if (std::optional<std::string> wrong = CheckEncryption(s->encryption)) return wrong;
-  if (std::optional<std::string> wrong = CheckObjectStore(s->object_store)) return wrong;
+  if (std::optional<std::string> wrong = CheckObjectStore(s->object_store, s->backup_dir))
+    return wrong;
   for (const char* option : {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace",
                              "--ceph-split-bytes", "--ceph-split-keys"}) {
     if (given(option))

@@ -52,14 +52,20 @@ Backups::Backups(table::Store& store, const Clock& clock, Random& random, Backup
 
 Backups::~Backups() { Stop(); }
 
+void Backups::AskToStop() {
+  const MutexLock lock(mutex_);
+  stopped_ = true;
+  wake_.notify_all();
+}
+
 void Backups::Stop() {
+  AskToStop();
+  options_.folders->Cancel();
   std::deque<Job> left;
   {
     const MutexLock lock(mutex_);
-    stopped_ = true;
     left = std::move(jobs_);
     jobs_.clear();
-    wake_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
 }

@@ -113,6 +113,8 @@ class Backups {
   // Ends the thread; what it has begun leaves no backup. To be called before the engine goes.
   // Idempotent.
   void Stop();
+  // The first step of Stop: nothing new begins.
+  void AskToStop();
 
  private:
   struct Job {

@@ -83,6 +83,7 @@ class EncryptedFolders final : public Folders {
     return std::unique_ptr<ObjectReader>(std::make_unique<EncryptedReader>(std::move(inner), *key));
   }
   Status Remove(const std::string& folder) override { return inner_->Remove(folder); }
+  void Cancel() override { inner_->Cancel(); }
   std::string place() const override { return inner_->place(); }
 
  private:

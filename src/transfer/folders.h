@@ -8,7 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
+
+namespace stator::s3 {
+class Client;
+}
 
 namespace stator::transfer {
 
@@ -31,7 +36,7 @@ class ObjectReader {
 };
 
 // Thread-safe; each folder has one writer. Names are of a-z, 0-9, "-" and ".". Every call may wait
-// for a disk. Errors are kUnavailable with a sentence for people: it names the file.
+// for a disk or a network. Errors are kUnavailable with a sentence for people: it names the file.
 class Folders {
  public:
   virtual ~Folders() = default;
@@ -50,6 +55,8 @@ class Folders {
   // Removes a folder, published or not. After a crash it is there whole, or not at all if this call
   // returned. OK if there is none.
   virtual Status Remove(const std::string& folder) = 0;
+  // Ends calls that wait for a server, and fails later ones.
+  virtual void Cancel() {}
   // Returns where the folders are, for people.
   virtual std::string place() const = 0;
 };
@@ -60,5 +67,9 @@ std::unique_ptr<Folders> MakeMemoryFolders();
 // against other processes while the object lives. A write that would leave less than
 // `least_free_bytes` on the file system is refused.
 std::unique_ptr<Folders> MakeDirectoryFolders(std::string directory, uint64_t least_free_bytes);
+// Folders below `prefix` in a bucket. Nothing locks it: an unpublished folder of a crash is removed
+// a day later by `clock`, which is the machine's and must outlive the object.
+std::unique_ptr<Folders> MakeS3Folders(std::shared_ptr<s3::Client> client, std::string bucket,
+                                       std::string prefix, const Clock& clock);
 
 }  // namespace stator::transfer

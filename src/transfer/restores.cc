@@ -82,6 +82,9 @@ void Restores::Stop() {
     stopped_ = true;
     wake_.notify_all();
   }
+  // A call that fails now stops no restore: it goes on at the next start.
+  backups_.AskToStop();
+  backups_.folders().Cancel();
   if (thread_.joinable()) thread_.join();
   // Pins go before the engine.
   const MutexLock lock(mutex_);

@@ -1,5 +1,5 @@
-// S3 of a Ceph cluster (radosgw) as the object store of exports and imports: STATOR_CLUSTER_DIR is the cluster's directory. What is in
-// a bucket is read back by a client of its own, from the documents of S3 alone.
+// S3 of a Ceph cluster (radosgw) as the object store of exports and imports: STATOR_CLUSTER_DIR is the cluster's directory. The
+// tests read buckets with a client of their own, written from the documents of S3 alone.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import crypto from 'node:crypto';
@@ -150,6 +150,57 @@ test('a wrong key fails the job with S3\'s words, and a server that is away fail
   const away = await run([`--object-store=http://127.0.0.1:${port}`], { AWS_ACCESS_KEY_ID: keyId, AWS_SECRET_ACCESS_KEY: secret });
   assert.equal(away.ExportStatus, 'FAILED');
   assert.match(away.FailureMessage, new RegExp(`HEAD http://127.0.0.1:${port}/exports: `));
+});
+
+test('backups in a bucket outlive the server and its data, and a half one is none', async () => {
+  const [rightServer, rightClient] = [server, client];
+  assert.equal((await s3('PUT', '/backups')).status, 200);
+  // As a crash leaves it: it is no backup, and stays for a day in case another server is at it.
+  assert.equal((await s3('PUT', '/backups/of/one/01489602797149-73d8d5bc/manifest.json', '{}')).status, 200);
+  const begin = async () => {
+    server = await Server.startOne({
+      args: ['--in-memory', `--backup-dir=${endpoint}/backups/of/one`], dataDir: null,
+      env: { AWS_ACCESS_KEY_ID: keyId, AWS_SECRET_ACCESS_KEY: secret, AWS_REGION: 'us-east-1' },
+    });
+    client = connect(server);
+  };
+  const available = async (BackupArn) => {
+    for (const end = Date.now() + 120_000; ; await delay(50)) {
+      const { BackupDescription: { BackupDetails } } = await send('DescribeBackup', { BackupArn });
+      if (BackupDetails.BackupStatus === 'AVAILABLE') return BackupDetails;
+      assert.ok(Date.now() < end, BackupDetails.BackupStatus);
+    }
+  };
+  try {
+    await begin();
+    await send('CreateTable', { TableName: 'notes', ...definition });
+    for (let i = 0; i < kItems; i++) await send('PutItem', { TableName: 'notes', Item: { pk: { S: `${i}` }, noise: { B: noise(i) } } });
+    const { BackupDetails: { BackupArn } } = await send('CreateBackup', { TableName: 'notes', BackupName: 'first' });
+    await available(BackupArn);
+    const keys = await keysOf('backups');
+    assert.ok(keys.includes(`of/one/${BackupArn.split('/').at(-1)}/PUBLISHED`), keys.join());
+    await server.kill();
+
+    await begin();
+    const { BackupSummaries } = await send('ListBackups', {});
+    assert.deepEqual(BackupSummaries.map((backup) => backup.BackupArn), [BackupArn]);
+    await send('RestoreTableFromBackup', { TargetTableName: 'restored', BackupArn });
+    for (const end = Date.now() + 120_000; ; await delay(50)) {
+      const { Table } = await send('DescribeTable', { TableName: 'restored' });
+      if (Table.TableStatus === 'ACTIVE') break;
+      assert.ok(Date.now() < end, Table.TableStatus);
+    }
+    for (let i = 0; i < kItems; i++) {
+      const { Item } = await send('GetItem', { TableName: 'restored', Key: { pk: { S: `${i}` } } });
+      assert.deepEqual(Buffer.from(Item.noise.B), noise(i));
+    }
+    await send('DeleteBackup', { BackupArn });
+    assert.deepEqual(await keysOf('backups'), ['of/one/01489602797149-73d8d5bc/manifest.json']);
+    assert.deepEqual((await send('ListBackups', {})).BackupSummaries, []);
+  } finally {
+    await server.stop();
+    [server, client] = [rightServer, rightClient];
+  }
 });
 
 test('a server that hangs does not hold a stop', async () => {

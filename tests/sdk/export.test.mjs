@@ -591,6 +591,8 @@ test('what is wrong with the settings of an object store is said at the start', 
   await refuses(['--object-store=s3://bucket', '--object-store-buckets=bucket'], /http/);
   await refuses(['--object-store=http://s3.example', '--object-store-buckets=a/b'], /--object-store-buckets/);
   await refuses(['--object-store-buckets=bucket'], /that is a URL/);
+  await refuses(['--backup-dir=https://s3.example'], /names no bucket/);
+  await refuses(['--s3-ca-file=/dev/null'], /of https/);
   const nobody = { AWS_SHARED_CREDENTIALS_FILE: '/nowhere', AWS_CONFIG_FILE: '/nowhere' };
   await refuses(['--object-store=http://127.0.0.1:9', '--object-store-buckets=bucket'], /needs an access key/, nobody);
 });
