@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "exchange/object_store.h"
+#include "s3/connect.h"
 #include "transfer/file_object.h"
 
 namespace stator::exchange {
@@ -223,10 +224,6 @@ class DirectoryObjects final : public ObjectStore {
   const uint64_t least_free_bytes_;
 };
 
-bool IsLetterOrDigit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 }  // namespace
 
 Status CheckKey(std::string_view key) {
@@ -246,11 +243,7 @@ Status CheckKey(std::string_view key) {
 }
 
 Status CheckBucketName(std::string_view bucket) {
-  const bool fits = !bucket.empty() && bucket.size() <= 255 && IsLetterOrDigit(bucket.front()) &&
-                    IsLetterOrDigit(bucket.back()) && std::ranges::all_of(bucket, [](char c) {
-                      return IsLetterOrDigit(c) || c == '.' || c == '-' || c == '_';
-                    });
-  if (fits) return OkStatus();
+  if (s3::IsBucketName(bucket)) return OkStatus();
   return ValidationError(fmt::format("'{}' is no name of a bucket.", bucket));
 }
 

@@ -23,8 +23,8 @@ struct Options {
   std::string region;
   std::shared_ptr<const egress::TlsTrust> trust;  // may be null without TLS
   egress::Limits limits = {.body_bytes = 32 << 20};
-  // Tries of each request. A server that is not reached, that is overloaded (429, SlowDown) or that fails
-  // (5xx) is asked again.
+  // Tries of each request. A server that is not reached, that is overloaded (429, SlowDown) or
+  // that fails (5xx) is asked again.
   int tries = 5;
   int64_t first_pause_micros = 100'000;  // doubled with each further try
   // Waits between tries.

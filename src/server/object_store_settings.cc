@@ -3,14 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <utility>
 
-#include "api_client/credentials.h"
-#include "base/log.h"
-#include "egress/client.h"
 #include "egress/url.h"
-#include "s3/client.h"
+#include "s3/connect.h"
 
 namespace stator::server {
 
@@ -37,47 +33,11 @@ bool ObjectStoreSettings::is_url() const { return IsUrl(place); }
 
 namespace {
 
-struct BackupPlace {
-  egress::Url endpoint;
-  std::string bucket;
-  std::string prefix;
-};
-Result<BackupPlace> ParseBackupPlace(const std::string& text) {
-  BackupPlace place;
-  ASSIGN_OR_RETURN(place.endpoint, egress::ParseUrl(text));
-  const std::string path = std::exchange(place.endpoint.target, "/").substr(1);
-  const size_t slash = std::min(path.find('/'), path.size());
-  place.bucket = path.substr(0, slash);
-  place.prefix = path.substr(std::min(slash + 1, path.size()));
-  const bool is_plain = place.prefix.find_first_of("?%") == std::string::npos;
-  if (exchange::CheckBucketName(place.bucket).ok() && is_plain) return place;
-  return ValidationError(
-      fmt::format("{} names no bucket: give https://HOST/BUCKET or https://HOST/BUCKET/PREFIX, "
-                  "without ? and %",
-                  text));
-}
-
 Result<std::shared_ptr<s3::Client>> Connect(egress::Url endpoint,
                                             const ObjectStoreSettings& settings,
                                             const Clock& clock) {
-  s3::Options options;
-  options.endpoint = std::move(endpoint);
-  if (options.endpoint.tls) {
-    ASSIGN_OR_RETURN(options.trust, egress::TlsTrust::Load(settings.ca_file));
-  }
-  ASSIGN_OR_RETURN(api_client::Credentials found,
-                   api_client::FindCredentials(api_client::ProcessEnvironment()));
-  if (found.is_made_up) {
-    return ValidationError(
-        fmt::format("{} needs an access key: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
-                    "AWS_SHARED_CREDENTIALS_FILE",
-                    options.endpoint.origin()));
-  }
-  options.key = std::move(found.key);
-  options.region = std::move(found.region);
-  auto client = std::make_shared<s3::Client>(std::move(options), clock);
-  LogInfo("s3", {{"place", client->place()}, {"key_from", found.source}});
-  return client;
+  ASSIGN_OR_RETURN(s3::Options options, s3::OptionsFor(std::move(endpoint), settings.ca_file));
+  return std::make_shared<s3::Client>(std::move(options), clock);
 }
 
 }  // namespace
@@ -85,7 +45,7 @@ Result<std::shared_ptr<s3::Client>> Connect(egress::Url endpoint,
 std::optional<std::string> CheckObjectStore(const ObjectStoreSettings& s,
                                             const std::string& backup_dir) {
   if (IsUrl(backup_dir)) {
-    const Result<BackupPlace> place = ParseBackupPlace(backup_dir);
+    const Result<s3::Place> place = s3::ParsePlace(backup_dir);
     if (!place.ok()) return "--backup-dir: " + place.error().message();
   }
   if (!s.ca_file.empty() && !s.place.starts_with("https://") && !backup_dir.starts_with("https://"))
@@ -122,7 +82,7 @@ Result<std::unique_ptr<exchange::ObjectStore>> OpenS3(const ObjectStoreSettings&
 Result<std::unique_ptr<transfer::Folders>> OpenS3Folders(const std::string& url,
                                                          const ObjectStoreSettings& settings,
                                                          const Clock& clock) {
-  ASSIGN_OR_RETURN(BackupPlace place, ParseBackupPlace(url));
+  ASSIGN_OR_RETURN(s3::Place place, s3::ParsePlace(url));
   ASSIGN_OR_RETURN(std::shared_ptr<s3::Client> client,
                    Connect(std::move(place.endpoint), settings, clock));
   return transfer::MakeS3Folders(std::move(client), std::move(place.bucket),

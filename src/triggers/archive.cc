@@ -1,16 +1,8 @@
 #include "triggers/archive.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <thread>
 
@@ -28,63 +20,12 @@ constexpr size_t kMostFileBytes = 64 << 20;  // decompressed; far above an event
 constexpr size_t kCopies = 4;
 constexpr auto kTurnPause = std::chrono::milliseconds(5);
 
-Error DiskError(const std::string& path, int error) {
-  return Error(ErrorCode::kUnavailable, fmt::format("{}: {}", path, std::strerror(error)));
-}
-
-Status WriteAll(int fd, const std::string& path, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return DiskError(path, errno);
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  if (fsync(fd) != 0) return DiskError(path, errno);
-  return OkStatus();
-}
-
-Status SyncDirectory(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return DiskError(path, errno);
-  const int synced = fsync(fd);
-  const int error = errno;
-  close(fd);
-  return synced == 0 ? OkStatus() : Status(DiskError(path, error));
-}
-
-// Makes a directory and those above it, each of them durable.
-Status MakeDirectories(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return OkStatus();
-  if (path.has_parent_path() && path.parent_path() != path)
-    TRY(MakeDirectories(path.parent_path()));
-  if (mkdir(path.c_str(), 0750) != 0 && errno != EEXIST) return DiskError(path.string(), errno);
-  return SyncDirectory(path.has_parent_path() ? path.parent_path().string() : ".");
-}
-
-Status WriteFile(const std::string& directory, const std::string& name, std::string_view bytes) {
-  TRY(MakeDirectories(directory));
-  const std::string path = directory + "/" + name;
-  // Another process that runs the same mapping for a moment has a name of its own.
-  const std::string aside = fmt::format("{}/.{}.{}", directory, name, getpid());
-  const int fd = open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-  if (fd < 0) return DiskError(aside, errno);
-  Status written = WriteAll(fd, aside, bytes);
-  close(fd);
-  if (written.ok() && rename(aside.c_str(), path.c_str()) != 0) written = DiskError(path, errno);
-  if (written.ok()) return SyncDirectory(directory);
-  unlink(aside.c_str());
-  return written;
-}
-
-// Returns the position of a file's last change; nullopt if there is no such file.
-Result<std::optional<stream::Position>> LastIn(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    if (errno == ENOENT) return std::optional<stream::Position>();
-    return DiskError(path, errno);
-  }
-  const std::string compressed{std::istreambuf_iterator<char>(file), {}};
+// Returns the position of a file's last change.
+Result<std::optional<stream::Position>> LastIn(ArchivePlace& place, const std::string& name,
+                                               uint64_t size) {
+  if (size > kMostFileBytes)
+    return CorruptionError(name + " is no file of an archive: move it away");
+  ASSIGN_OR_RETURN(const std::string compressed, place.Read(name, size));
   ASSIGN_OR_RETURN(const std::string lines,
                    Decompress(Encoding::kGzip, compressed, kMostFileBytes));
   const size_t end = lines.size() - (lines.ends_with('\n') ? 1 : 0);
@@ -98,7 +39,7 @@ Result<std::optional<stream::Position>> LastIn(const std::string& path) {
       json["dynamodb"]["SequenceNumber"].get(number) == simdjson::SUCCESS) {
     if (const auto position = stream::ParseSequenceNumber(number)) return position;
   }
-  return CorruptionError(path + " is no file of an archive: move it away");
+  return CorruptionError(name + " is no file of an archive: move it away");
 }
 
 std::string HourOf(int64_t micros) {
@@ -134,16 +75,15 @@ Outcome Archive::Deliver(const Batch& batch) {
     if (cancelled_) return NotRun(at, stops);
     const Change& first = *batch.changes[at];
     const std::string hour = HourOf(first.created_micros);
-    const std::string directory = fmt::format("{}/{}/{}", directory_, batch.table, hour);
-    const std::string name =
-        fmt::format("{}-{}.ndjson.gz", batch.shard_id, stream::SequenceNumberOf(first.position));
-    std::error_code ignored;
-    const bool there = std::filesystem::exists(directory + "/" + name, ignored);
-    if (there && !Take(batch, kMostFileBytes, share ? &*share : nullptr)) return NotRun(at, stops);
-    const Result<std::optional<stream::Position>> last = LastIn(directory + "/" + name);
-    if (there && share) share->Keep(kCopies * bytes);
-    if (!last.ok()) return NotRun(at, last.error());
-    if (*last) {
+    const std::string name = fmt::format("{}/{}/{}-{}.ndjson.gz", batch.table, hour, batch.shard_id,
+                                         stream::SequenceNumberOf(first.position));
+    const Result<std::optional<uint64_t>> there = place_->SizeOf(name);
+    if (!there.ok()) return NotRun(at, there.error());
+    if (*there) {
+      if (!Take(batch, kMostFileBytes, share ? &*share : nullptr)) return NotRun(at, stops);
+      const Result<std::optional<stream::Position>> last = LastIn(*place_, name, **there);
+      if (share) share->Keep(kCopies * bytes);
+      if (!last.ok()) return NotRun(at, last.error());
       while (at < batch.changes.size() && batch.changes[at]->position <= **last) ++at;
       continue;
     }
@@ -154,7 +94,7 @@ Outcome Archive::Deliver(const Batch& batch) {
       lines += batch.changes[end]->json;
       lines += '\n';
     }
-    if (const Status written = WriteFile(directory, name, Gzip(lines)); !written.ok())
+    if (const Status written = place_->Write(name, Gzip(lines)); !written.ok())
       return NotRun(at, written.error());
     at = end;
   }
@@ -176,10 +116,9 @@ Outcome Archive::Report(const Batch& batch, const std::string& head) {
   });
   if (!made.ok()) return NotRun(0, made.error());
   document += '\n';
-  const std::string directory = fmt::format("{}/{}/failed", directory_, batch.table);
-  const std::string name = fmt::format("{}-{}.json", batch.shard_id,
+  const std::string name = fmt::format("{}/failed/{}-{}.json", batch.table, batch.shard_id,
                                        stream::SequenceNumberOf(batch.changes.front()->position));
-  const Status written = WriteFile(directory, name, document);
+  const Status written = place_->Write(name, document);
   return written.ok() ? Outcome{} : NotRun(0, written.error());
 }
 

@@ -1,35 +1,62 @@
-// An archive: a directory of compressed files with a line of JSON for each change.
+// An archive: compressed files, in a directory or in a bucket, with a line of JSON for each change.
 //
-//   DIRECTORY/TABLE/date=YYYY-MM-DD/hour=HH/SHARD-SEQUENCE.ndjson.gz
+//   PLACE/TABLE/date=YYYY-MM-DD/hour=HH/SHARD-SEQUENCE.ndjson.gz
 //
 // Date and hour, of UTC, are those of the file's changes; SEQUENCE is the sequence number of its
-// first. A file is written beside its name, flushed to the disk and then renamed, so under its name
-// it is whole. A batch that is delivered again begins with the first change of a file that exists:
-// what that file holds is passed over, so the archive has every change once.
+// first. A file is whole under its name: in a directory it is written aside, flushed to the disk
+// and renamed. A batch that is delivered again begins with the first change of a file that exists:
+// the changes of that file are passed over, so the archive has every change once.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "base/clock.h"
+#include "base/result.h"
 #include "triggers/function.h"
 
 namespace stator::triggers {
 
+// The files of an archive. Names have slashes. For one thread at a time, but for Cancel.
+class ArchivePlace {
+ public:
+  virtual ~ArchivePlace() = default;
+  // Returns the size of a file; nullopt if there is none.
+  virtual Result<std::optional<uint64_t>> SizeOf(const std::string& name) = 0;
+  virtual Result<std::string> Read(const std::string& name, uint64_t size) = 0;
+  // Writes a file, which appears whole and durable, in the place of one that is there.
+  virtual Status Write(const std::string& name, std::string_view bytes) = 0;
+  virtual void Cancel() {}
+};
+std::unique_ptr<ArchivePlace> MakeDirectory(std::string directory);
+// The bucket of a function, with the access key of the process. `clock` is the machine's and must
+// outlive the place. kValidation if there is no key.
+Result<std::unique_ptr<ArchivePlace>> MakeBucket(const FunctionSettings& function,
+                                                 const Clock& clock);
+
 class Archive final : public Target {
  public:
-  explicit Archive(std::string directory) : directory_(std::move(directory)) {}
+  explicit Archive(std::unique_ptr<ArchivePlace> place) : place_(std::move(place)) {}
 
-  // A disk that is full or gone is kNotRun.
+  // A place that is full or gone is kNotRun.
   Outcome Deliver(const Batch& batch) override;
-  // Writes DIRECTORY/TABLE/failed/SHARD-SEQUENCE.json.
+  // Writes PLACE/TABLE/failed/SHARD-SEQUENCE.json.
   Outcome Report(const Batch& batch, const std::string& head) override;
-  void Cancel() override { cancelled_ = true; }
+  void Cancel() override {
+    cancelled_ = true;
+    place_->Cancel();
+  }
 
  private:
   // Waits for the memory of a call. False: it was cancelled.
   bool Take(const Batch& batch, size_t bytes, Account::Share* share) const;
-  const std::string directory_;
+  const std::unique_ptr<ArchivePlace> place_;
   std::atomic<bool> cancelled_{false};
 };
 

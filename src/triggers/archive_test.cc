@@ -44,7 +44,7 @@ class ArchiveTest : public testing::Test {
     batch.table = "Messages";
     batch.shard_id = "shardId-1";
     for (size_t i = from; i < to; ++i) batch.changes.push_back(&changes_[i]);
-    return Archive(directory_).Deliver(batch);
+    return Archive(MakeDirectory(directory_)).Deliver(batch);
   }
   std::vector<std::string> Files() {
     std::set<std::string> files;

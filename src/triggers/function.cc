@@ -9,6 +9,7 @@
 
 #include "base/time_text.h"
 #include "egress/url.h"
+#include "s3/connect.h"
 #include "triggers/archive.h"
 #include "triggers/function_http.h"
 
@@ -57,6 +58,11 @@ Status SetMember(const std::string& name, const std::string& value, const std::s
     if (value.empty()) return ValidationError("directory is empty");
     function->directory = path();
     function->kind = FunctionSettings::Kind::kDirectory;
+  } else if (name == "bucket") {
+    const Result<s3::Place> place = s3::ParsePlace(value);
+    if (!place.ok()) return place.error();
+    function->bucket = value;
+    function->kind = FunctionSettings::Kind::kBucket;
   } else if (name == "secret-file") {
     ASSIGN_OR_RETURN(function->secret, ReadSecret(path()));
   } else if (name == "ca-file") {
@@ -70,8 +76,8 @@ Status SetMember(const std::string& name, const std::string& value, const std::s
     function->timeout_micros = *micros;
   } else {
     return ValidationError(name +
-                           " is none of name, lambda, url, directory, secret-file, ca-file "
-                           "and timeout");
+                           " is none of name, lambda, url, directory, bucket, secret-file, "
+                           "ca-file and timeout");
   }
   return OkStatus();
 }
@@ -84,10 +90,11 @@ Status AddFunction(const std::vector<Setting>& settings, const std::string& dire
   int places = 0;
   for (const Setting& setting : settings) {
     if (setting.values.size() != 1) return ValidationError(setting.name + " takes one value");
-    places += setting.name == "url" || setting.name == "lambda" || setting.name == "directory";
+    places += setting.name == "url" || setting.name == "lambda" || setting.name == "directory" ||
+              setting.name == "bucket";
     TRY(SetMember(setting.name, setting.values.front(), directory, &function));
   }
-  if (places != 1) return ValidationError("each needs one of lambda, url and directory");
+  if (places != 1) return ValidationError("each needs one of lambda, url, directory and bucket");
   const bool any = function.name == "*";
   if (any && function.kind != FunctionSettings::Kind::kInvoke)
     return ValidationError("the name * is for lambda");
@@ -103,6 +110,8 @@ Status AddFunction(const std::vector<Setting>& settings, const std::string& dire
     // Each would take the other's files for its own.
     if (!function.directory.empty() && other.directory == function.directory)
       return ValidationError("two functions have the directory " + function.directory);
+    if (!function.bucket.empty() && other.bucket == function.bucket)
+      return ValidationError("two functions have the bucket " + function.bucket);
   }
   functions->push_back(std::move(function));
   return OkStatus();
@@ -132,7 +141,11 @@ Result<std::shared_ptr<const egress::TlsTrust>> Trusts::Of(const std::string& au
 Result<std::unique_ptr<Target>> MakeTarget(const FunctionSettings& function, const Clock& clock,
                                            const Clock& dates, Trusts* trusts) {
   if (function.kind == FunctionSettings::Kind::kDirectory)
-    return std::unique_ptr<Target>(std::make_unique<Archive>(function.directory));
+    return std::unique_ptr<Target>(std::make_unique<Archive>(MakeDirectory(function.directory)));
+  if (function.kind == FunctionSettings::Kind::kBucket) {
+    ASSIGN_OR_RETURN(std::unique_ptr<ArchivePlace> place, MakeBucket(function, clock));
+    return std::unique_ptr<Target>(std::make_unique<Archive>(std::move(place)));
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<HttpFunction> made,
                    HttpFunction::Make(function, clock, dates, trusts));
   return std::unique_ptr<Target>(std::move(made));

@@ -24,6 +24,7 @@ struct FunctionSettings {
     kInvoke,     // Lambda's Invoke API
     kPlain,      // a web server: the event is POSTed to the URL
     kDirectory,  // an archive of files
+    kBucket,     // an archive of objects
   };
   std::string name;  // "*": every name that no other function has; of kInvoke only
   Kind kind = Kind::kPlain;
@@ -31,6 +32,7 @@ struct FunctionSettings {
   // that ends in /invocations.
   std::string url;
   std::string directory;
+  std::string bucket;  // https://HOST/BUCKET/PREFIX
   std::string secret;  // of kPlain: signs the webhook; empty: it is not signed
   std::string authorities_file;
   int64_t timeout_micros = 60'000'000;

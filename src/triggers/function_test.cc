@@ -43,12 +43,18 @@ TEST(Function, WrongOnesAreRefused) {
            {{"name", {"*"}}, {"url", {"http://h"}}},
            {{"name", {"there"}}, {"url", {"http://h"}}},
            {{"name", {"a"}}, {"directory", {"x"}}},
+           {{"name", {"a"}}, {"directory", {"y"}}, {"bucket", {"https://h/bucket"}}},
+           {{"name", {"a"}}, {"bucket", {"https://h"}}},
+           {{"name", {"a"}}, {"bucket", {"s3://bucket"}}},
+           {{"name", {"a"}}, {"bucket", {"https://h/b/c?d"}}},
            {{"name", {"a"}}, {"url", {"http://h"}}, {"timeout", {"1h"}}},
            {{"name", {"a"}}, {"url", {"http://h"}}, {"secret-file", {"missing"}}},
            {{"name", {"a"}}, {"url", {"http://h"}}, {"colour", {"red"}}}}) {
     EXPECT_FALSE(Add(settings, &functions).ok()) << settings.front().values.front();
   }
   EXPECT_EQ(functions.size(), 1u);
+  ASSERT_TRUE(Add({{"name", {"a"}}, {"bucket", {"https://h:9/b/c"}}}, &functions).ok());
+  EXPECT_FALSE(Add({{"name", {"b"}}, {"bucket", {"https://h:9/b/c"}}}, &functions).ok());
 }
 
 class JudgeTest : public testing::Test {

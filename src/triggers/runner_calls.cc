@@ -282,6 +282,7 @@ std::string Runner::Report() const {
       case FunctionSettings::Kind::kInvoke: json.Field("lambda", function.url); break;
       case FunctionSettings::Kind::kPlain: json.Field("url", function.url); break;
       case FunctionSettings::Kind::kDirectory: json.Field("directory", function.directory); break;
+      case FunctionSettings::Kind::kBucket: json.Field("bucket", function.bucket); break;
     }
     json.Key("signed").Bool(!function.secret.empty());
     json.Field("timeout_seconds", static_cast<double>(function.timeout_micros) / 1e6).Close('}');

@@ -1,13 +1,16 @@
 // S3 of a Ceph cluster (radosgw) as the object store of exports and imports: STATOR_CLUSTER_DIR is the cluster's directory. The
 // tests read buckets with a client of their own, written from the documents of S3 alone.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import crypto from 'node:crypto';
+import fs from 'node:fs';
 import http from 'node:http';
 import { createRequire } from 'node:module';
+import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 
 import { Server } from '../sdk/harness.mjs';
@@ -200,6 +203,41 @@ test('backups in a bucket outlive the server and its data, and a half one is non
   } finally {
     await server.stop();
     [server, client] = [rightServer, rightClient];
+  }
+});
+
+test('the archive of expired messages (examples/archive) in a bucket has each once, also after a kill', async () => {
+  assert.equal((await s3('PUT', '/archive')).status, 200);
+  const example = new URL('../../examples/archive/', import.meta.url).pathname;
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'stator-archive-'));
+  const settings = fs.readFileSync(path.join(example, 'stator.toml'), 'utf8');
+  assert.ok(settings.includes('directory = "/tmp/stator-archive"'));
+  fs.writeFileSync(path.join(folder, 'stator.toml'), settings.replace('directory = "/tmp/stator-archive"', `bucket = "${endpoint}/archive/of/messages"`).replace('in-memory = true', ''));
+  const begin = () => Server.startOne({
+    args: [`--config=${folder}/stator.toml`], dataDir: path.join(folder, 'data'), env: { AWS_ACCESS_KEY_ID: keyId, AWS_SECRET_ACCESS_KEY: secret, AWS_REGION: 'us-east-1' },
+  });
+  const run = async (script, ...args) => (await promisify(execFile)('python3', [path.join(example, script), ...args])).stdout;
+  const kExpected = 'general: 240\nhelp: 240\nmusic: 300\nrandom: 300\n1080 messages expired on 30 days, from 2026-02-01 to 2026-03-02\n';
+  // analyse.py reads a directory and fails if a message is there twice.
+  const analysed = async (copy) => {
+    for (const key of await keysOf('archive')) {
+      const file = path.join(folder, copy, key.slice('of/messages/'.length));
+      fs.mkdirSync(path.dirname(file), { recursive: true });
+      fs.writeFileSync(file, (await s3('GET', pathOf('archive', key))).bytes);
+    }
+    return run('analyse.py', path.join(folder, copy));
+  };
+  let archiving = await begin();
+  try {
+    await run('messages.py', '--endpoint', archiving.endpoint);
+    assert.equal(await analysed('before'), kExpected);
+    // A mapping that begins again delivers all of it again: the names say what is there.
+    await archiving.kill();
+    archiving = await begin();
+    assert.equal(await analysed('after'), kExpected);
+  } finally {
+    await archiving.stop();
+    fs.rmSync(folder, { recursive: true, force: true });
   }
 });
 
