@@ -1,5 +1,7 @@
 #include "ops/checks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ops/payload.h"
@@ -244,13 +246,21 @@ std::string_view AccountInArn(std::string_view arn) {
 
 std::string_view AccountOf(const NamesOf& caller, std::string_view name_or_arn) {
   if (!name_or_arn.starts_with("arn:")) return caller.account;
-  if (!caller.tells_accounts) return {};
+  if (!caller.tells_accounts) return caller.account;
   const std::string_view account = AccountInArn(name_or_arn);
   return account == caller.env.settings.account ? std::string_view() : account;
 }
 
 Result<StoreTableName> StoreNameOf(const NamesOf& caller, std::string_view name_or_arn) {
   ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(name_or_arn));
+  // An isolated account (ops/isolated_accounts.h) has no policies that could let it in elsewhere.
+  if (!caller.tells_accounts && !caller.account.empty() && name_or_arn.starts_with("arn:") &&
+      AccountInArn(name_or_arn) != caller.account) [[unlikely]] {
+    return Error(ErrorCode::kAccessDenied,
+                 fmt::format("User: arn:aws:iam::{}:root is not authorized to perform this "
+                             "operation on resource: {} because no resource-based policy allows it",
+                             caller.account, name_or_arn));
+  }
   const std::string_view account = AccountOf(caller, name_or_arn);
   if (table::IsOfOtherAccount(name)) [[unlikely]]
     return Error(ErrorCode::kResourceNotFound, "Requested resource not found");

@@ -72,6 +72,11 @@ TEST(StoreNameOf, ANameIsTheCallersAndAnArnItsAccounts) {
   EXPECT_EQ(StoreNameFor(env, "222222222222", true, kOther), "123456789012/Music");
   // Without a verified key every ARN is the default account's.
   EXPECT_EQ(StoreNameFor(env, "", false, kOther), "Music");
+  // An isolated account's ARNs are its own.
+  EXPECT_EQ(StoreNameFor(env, "123456789012", false, "Music"), "123456789012/Music");
+  EXPECT_EQ(StoreNameFor(env, "123456789012", false, kOther), "123456789012/Music");
+  EXPECT_EQ(StoreNameFor(env, "123456789012", false, kOwn), "AccessDenied");
+  EXPECT_EQ(StoreNameFor(env, "222222222222", false, kOther), "AccessDenied");
   // The form in the store is no name of a client.
   for (const char* account : {"", "123456789012"}) {
     EXPECT_EQ(StoreNameFor(env, account, true, "123456789012/Music"), "ResourceNotFound");

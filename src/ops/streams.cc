@@ -46,6 +46,7 @@ Result<std::pair<std::string, std::string>> PlaceOf(const Context& ctx, std::str
                                           : Result<StoreTableName>(ValidationError(""));
   const std::string_view label =
       name.ok() ? arn.substr(part + kStreamPart.size()) : std::string_view();
+  if (!name.ok() && name.error().code() == ErrorCode::kAccessDenied) return name.error();
   if (label.empty())
     return ValidationError("Invalid StreamArn: Invalid ResourceArn provided as input " +
                            std::string(arn));

@@ -221,9 +221,8 @@ void RunWriteTransaction(Context& ctx, WriteTransaction transaction,
   if (run->transaction.token) {
     run->token = std::make_shared<table::TokenUse>();
     run->token->token = *run->transaction.token;
-    // A token is its account's. This is longer than any token of the default account's clients.
-    if (!ctx.account.empty())
-      run->token->token.insert(0, "the client request token of account " + ctx.account + ": ");
+    // A token is its account's.
+    if (!ctx.account.empty()) run->token->token.insert(0, TokenPrefixOf(ctx.account));
   }
   std::vector<table::WriteTarget> targets = TargetsOf(run->transaction);
   if (Status struck = StrikeTransaction(ctx, targets, /*write=*/true); !struck.ok()) {

@@ -108,6 +108,12 @@ struct ReadTransaction {
 void RunReadTransaction(Context& ctx, ReadTransaction transaction,
                         Callback<TransactGetItemsResponse> done);
 
+// Returns what stands before the tokens of an account, which is not the default, in the ledger of
+// tokens: text that is longer than any token of a client.
+inline std::string TokenPrefixOf(std::string_view account) {
+  return std::string("the client request token of account ").append(account).append(": ");
+}
+
 // Units of a transaction by table, in the order of first appearance.
 class TransactionCapacity {
  public:

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "base/pump.h"
+#include "table/forget_tokens.h"
 #include "table/item_value.h"
 #include "table/ledger_tablet.h"
 
@@ -111,6 +113,24 @@ std::string TokenLedger::Record(std::string_view token, std::string_view record,
         {kLedgerTablet, "", KeyOf(shared_ ? period - 2 : period - 1, "")});
   }
   return entry;
+}
+
+Status ForgetTokens(Store& store, std::string_view prefix) {
+  // The keys behind the last one that begins with it.
+  std::string behind(prefix);
+  ++behind.back();
+  const int64_t period = store.ages().NowMicros() / kTokenLifeMicros;
+  kv::Batch batch;
+  for (const int64_t each : {period - 1, period, period + 1})
+    batch.range_deletes.push_back({kLedgerTablet, KeyOf(each, prefix), KeyOf(each, behind)});
+  Pump pump;
+  std::optional<Status> outcome;
+  store.engine().Apply(std::move(batch), [&pump, &outcome](Result<uint64_t> applied) {
+    Status status = applied.ok() ? OkStatus() : Status(std::move(applied).error());
+    pump.Post([&outcome, status = std::move(status)]() mutable { outcome = std::move(status); });
+  });
+  pump.RunUntil([&outcome] { return outcome.has_value(); });
+  return *std::move(outcome);
 }
 
 }  // namespace stator::table
