@@ -191,6 +191,13 @@ Status CheckQuery(std::string_view query) {
   return CheckParts(parts);
 }
 
+AuthRequest AuthOf(const access::HttpRequestView& http) {
+  const size_t question = http.target.find('?');
+  return {
+      HeaderOf(http, "Authorization"), HeaderOf(http, "X-Amz-Date"), HeaderOf(http, "Date"),
+      question == std::string_view::npos ? std::string_view() : http.target.substr(question + 1)};
+}
+
 }  // namespace
 
 Status ShapeAuthenticator::Authenticate(const AuthRequest& request) const {
@@ -208,12 +215,23 @@ Status ShapeAuthenticator::Authenticate(const AuthRequest& request) const {
   return Error(ErrorCode::kMissingAuthenticationToken, "Request is missing Authentication Token");
 }
 
+std::string ClaimedKeyId(const AuthRequest& request) {
+  std::string credential;
+  if (Trim(request.authorization).starts_with("AWS4-")) {
+    credential = ParseHeader(request.authorization).credential;
+  } else {
+    bool found = false;
+    credential =
+        PercentDecode(QueryParameter(request.query, "X-Amz-Credential", &found), PlusSign::kSpace);
+  }
+  credential.resize(std::min(credential.find('/'), credential.size()));
+  return credential;
+}
+
+std::string ClaimedKeyId(const access::HttpRequestView& http) { return ClaimedKeyId(AuthOf(http)); }
+
 Status CheckShape(const access::HttpRequestView& http, bool require_auth) {
-  const size_t question = http.target.find('?');
-  const AuthRequest auth{
-      HeaderOf(http, "Authorization"), HeaderOf(http, "X-Amz-Date"), HeaderOf(http, "Date"),
-      question == std::string_view::npos ? std::string_view() : http.target.substr(question + 1)};
-  return ShapeAuthenticator(require_auth).Authenticate(auth);
+  return ShapeAuthenticator(require_auth).Authenticate(AuthOf(http));
 }
 
 }  // namespace stator::api

@@ -1,6 +1,7 @@
 // Who may call: Signature Version 4, in the header and in the query string.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "access/sigv4.h"
@@ -39,6 +40,12 @@ class ShapeAuthenticator final : public Authenticator {
  private:
   const bool require_auth_;
 };
+
+// Returns the key id that a signature claims, in the header or in the query; empty if there is no
+// signature. Of a request that ShapeAuthenticator accepts.
+std::string ClaimedKeyId(const AuthRequest& request);
+// Returns the key id of a request to any API of this port.
+std::string ClaimedKeyId(const access::HttpRequestView& http);
 
 // Checks the signature of a request to another API of this port as ShapeAuthenticator does.
 Status CheckShape(const access::HttpRequestView& http, bool require_auth);

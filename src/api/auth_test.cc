@@ -98,6 +98,17 @@ TEST(Auth, CanBeSwitchedOffForUnsignedRequestsOnly) {
   EXPECT_FALSE(open.Authenticate({"AWS4-", "", "", ""}).ok());
 }
 
+TEST(Auth, AKeyIdIsFoundInTheHeaderAndInTheQuery) {
+  EXPECT_EQ(ClaimedKeyId(AuthRequest{"AWS4-HMAC-SHA256 Credential=blue/20261101/r/s/aws4_request, "
+                                     "SignedHeaders=host, Signature=0",
+                                     "", "", ""}),
+            "blue");
+  EXPECT_EQ(ClaimedKeyId(AuthRequest{"", "", "", "X-Amz-Credential=re%2Dd%2F20261101&x=y"}),
+            "re-d");
+  for (const char* none : {"", "Bearer blue", "AWS4-HMAC-SHA256 SignedHeaders=host"})
+    EXPECT_EQ(ClaimedKeyId(AuthRequest{none, "", "", ""}), "") << none;
+}
+
 TEST(Auth, HostileHeadersEnd) {
   for (std::string_view text : {"AWS4-HMAC-SHA256 =,=,=,", "AWS4-,,,,", "AWS4- Credential",
                                 "AWS4-HMAC-SHA256 Credential=///////"}) {

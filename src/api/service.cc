@@ -18,6 +18,7 @@
 #include "guard/check.h"
 #include "ops/as_of.h"
 #include "ops/checks.h"
+#include "ops/isolated_accounts.h"
 #include "table/store.h"
 
 namespace stator::api {
@@ -189,9 +190,14 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
   void NoteTable(std::string_view table) override {
     if (service_.observer_ == nullptr) return;
     table_ = table;
-    if (!context_.tells_accounts) return;
+    if (!context_.tells_accounts && !is_isolated()) return;
     // Another account's table is told from the default's of that name.
     if (const auto name = ops::StoreNameOf(context_, table); name.ok()) table_ = name->view();
+  }
+  // Runs the request in the account of its access key, which is kept until the answer.
+  void UseAccount(ops::IsolatedAccounts::Use use) {
+    context_.account = use.account();
+    use_ = std::move(use);
   }
   // Begins the record of the request, if it is to have one.
   void BeginAudit(const Incoming& request) {
@@ -294,6 +300,8 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
   }
 
  private:
+  // Whether the request is one of an isolated account.
+  bool is_isolated() const { return !context_.tells_accounts && !context_.account.empty(); }
   // Counts the items that an error shows. False: there is no room for them.
   bool CountShown(int64_t bytes) {
     if (context_.memory == nullptr) return true;
@@ -401,10 +409,13 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
   }
 
   void Send(int status, std::string_view error, int64_t items, Outgoing outgoing) {
+    // The operation has ended; a delay of its answer is the client's alone.
+    use_.End();
     if (service_.observer_ != nullptr) {
       RequestRecord record;
       record.operation = operation_name();
-      record.table = table_;
+      // Thousands of isolated accounts must not make thousands of series.
+      if (!is_isolated()) record.table = table_;
       record.error = error;
       record.status = status;
       record.write = operation_ != nullptr && operation_->access == Access::kWrite;
@@ -459,6 +470,7 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
   Frame frame_;
   const Operation* operation_ = nullptr;
   std::string table_;
+  ops::IsolatedAccounts::Use use_;
   const int64_t started_;
   const size_t request_bytes_;
   int64_t document_bytes_ = 0;
@@ -544,10 +556,16 @@ void Service::HandleOrThrow(const Incoming& request, Executor& loop,
       if (const Status may = call->audit()->Permit(); !may.ok()) return call->Fail(may.error());
     }
   } else {
-    const Status allowed = authenticator_->Authenticate(
-        {request.headers.authorization, request.headers.x_amz_date, request.headers.date,
-         request.target.substr(std::min(path.size() + 1, request.target.size()))});
+    const AuthRequest auth{request.headers.authorization, request.headers.x_amz_date,
+                           request.headers.date,
+                           request.target.substr(std::min(path.size() + 1, request.target.size()))};
+    const Status allowed = authenticator_->Authenticate(auth);
     if (!allowed.ok()) return call->Fail(allowed.error());
+    if (options_.isolated != nullptr) {
+      Result<ops::IsolatedAccounts::Use> use = options_.isolated->Enter(ClaimedKeyId(auth));
+      if (!use.ok()) return call->Fail(use.error());
+      call->UseAccount(*std::move(use));
+    }
   }
   if (!request.headers.as_of.empty()) [[unlikely]] {
     if (!ops::ReadsPast((*operation)->name) || (*operation)->api != Api::kDynamoDb)

@@ -23,6 +23,10 @@
 #include "guard/gate.h"
 #include "ops/context.h"
 
+namespace stator::ops {
+class IsolatedAccounts;  // ops/isolated_accounts.h
+}
+
 namespace stator::api {
 
 // The headers the API looks at. Values are views into the request.
@@ -115,6 +119,9 @@ struct ServiceOptions {
   // Takes a record of each request on definitions, of denials, and of the others if it wants them;
   // for a guarded service, which it outlives. Null: there is no audit log.
   audit::Trail* audit = nullptr;
+  // Gives each access key an account of its own; outlives the service. Null: all requests are the
+  // default account's. Not with a gate, which knows the accounts of keys.
+  ops::IsolatedAccounts* isolated = nullptr;
 };
 
 // Thread-safe. Outlives every request it has in hand.

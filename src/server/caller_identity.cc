@@ -15,7 +15,8 @@ constexpr size_t kMostBytes = 4096;  // of the form: it has two parameters
 }  // namespace
 
 std::optional<http::Reply> AnswerCallerIdentity(const http::Request& request,
-                                                const ops::Environment& environment) {
+                                                const ops::Environment& environment,
+                                                std::string_view account) {
   if (request.method != "POST" || request.body.size() > kMostBytes ||
       !iam::Service::Owns(request.method, request.target, request.header("Content-Type"))) {
     return std::nullopt;
@@ -25,7 +26,6 @@ std::optional<http::Reply> AnswerCallerIdentity(const http::Request& request,
       form->Get("Version") != "2011-06-15") {
     return std::nullopt;
   }
-  const std::string& account = environment.settings.account;
   http::Reply reply;
   reply.status = 200;
   reply.headers.emplace_back("Content-Type", "text/xml");

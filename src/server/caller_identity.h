@@ -3,14 +3,16 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "http/server.h"
 #include "ops/context.h"
 
 namespace stator::server {
 
-// Returns the answer; nothing if the request is no such call.
+// Returns the answer for a caller of `account`; nothing if the request is no such call.
 std::optional<http::Reply> AnswerCallerIdentity(const http::Request& request,
-                                                const ops::Environment& environment);
+                                                const ops::Environment& environment,
+                                                std::string_view account);
 
 }  // namespace stator::server

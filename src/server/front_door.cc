@@ -3,8 +3,10 @@
 #include <optional>
 #include <utility>
 
+#include "api/auth.h"
 #include "api/error_render.h"
 #include "base/memory_account.h"
+#include "ops/isolated_accounts.h"
 #include "server/caller_identity.h"
 #include "server/guarded_request.h"
 #include "server/management_access.h"
@@ -78,6 +80,13 @@ http::Reply ReplyOf(api::Outgoing outgoing) {
   return reply;
 }
 
+Error OfDefaultAccount(std::string_view what) {
+  return Error(ErrorCode::kAccessDenied,
+               std::string(what).append(": for the default account alone, and with "
+                                        "--isolate=access-key an access key has an account of its "
+                                        "own"));
+}
+
 http::Reply NoSuchPage() {
   http::Reply reply;
   reply.status = 404;
@@ -91,7 +100,8 @@ http::Reply NoSuchPage() {
 FrontDoor::FrontDoor(api::Service& service, Management& management,
                      const ops::Environment& environment, guard::Gate* gate, IamDoor* iam,
                      audit::Trail* audit, bool waiting, bool console, ManagementPlace place,
-                     ScalingDoor* scaling, TriggersDoor* triggers, const Presence* presence)
+                     ScalingDoor* scaling, TriggersDoor* triggers, const Presence* presence,
+                     bool isolated)
     : service_(service),
       management_(management),
       environment_(environment),
@@ -103,12 +113,23 @@ FrontDoor::FrontDoor(api::Service& service, Management& management,
       scaling_(scaling),
       triggers_(triggers),
       presence_(presence),
+      isolated_(isolated),
       pages_(console_),
       moderate_(ModerateOptions(waiting)),
       long_(LongOptions(waiting)) {
   if (waiting)
     waiting_ = std::make_unique<RequestThreads>(
         RequestThreads::Options{.threads = kThreads, .steps_wait = true});
+}
+
+std::string FrontDoor::IsolatedAccount(const http::Exchange& exchange) const {
+  const std::vector<access::HeaderLine> lines = LinesOf(exchange.request());
+  const http::Request& request = exchange.request();
+  const std::string key = api::ClaimedKeyId(
+      access::HttpRequestView{request.method, request.target, lines, request.body});
+  if (key.empty()) return {};
+  std::string account = ops::IsolatedAccounts::AccountOfKey(key);
+  return account == environment_.settings.account ? std::string() : account;
 }
 
 http::Handler FrontDoor::HandlerOf(Executor& loop) {
@@ -139,8 +160,11 @@ void FrontDoor::Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) 
     return exchange->Send(presence_->Answer(exchange->request()));
   if (managed && !console_ && place_.listener != ManagementPlace::kEveryListener)
     return exchange->Send(NoSuchPage());
-  if (triggers_ != nullptr && TriggersDoor::Owns(exchange->request().target))
+  if (triggers_ != nullptr && TriggersDoor::Owns(exchange->request().target)) {
+    if (isolated_ && !IsolatedAccount(*exchange).empty())
+      return TriggersDoor::Refuse(std::move(exchange), OfDefaultAccount("Event source mappings"));
     return triggers_->Handle(std::move(exchange));
+  }
   if (iam_ != nullptr && IamDoor::Owns(exchange->request()))
     return iam_->Handle(std::move(exchange));
   const console::Pages& pages = managed ? pages_ : no_pages_;
@@ -149,10 +173,16 @@ void FrontDoor::Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) 
     return;
   }
   api::Incoming incoming = IncomingOf(*exchange);
-  if (scaling_ != nullptr && ScalingDoor::Owns(incoming.headers.target))
+  if (scaling_ != nullptr && ScalingDoor::Owns(incoming.headers.target)) {
+    if (isolated_ && !IsolatedAccount(*exchange).empty())
+      return ScalingDoor::Refuse(std::move(exchange), OfDefaultAccount("Application Auto Scaling"));
     return scaling_->Handle(std::move(exchange));
+  }
   if (iam_ == nullptr && incoming.headers.target.empty()) {
-    if (std::optional<http::Reply> who = AnswerCallerIdentity(exchange->request(), environment_))
+    std::string account = isolated_ ? IsolatedAccount(*exchange) : std::string();
+    if (account.empty()) account = environment_.settings.account;
+    if (std::optional<http::Reply> who =
+            AnswerCallerIdentity(exchange->request(), environment_, account))
       return exchange->Send(*std::move(who));
   }
   const Guarded guarded(*exchange, service_.guarded(), &incoming);

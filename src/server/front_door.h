@@ -37,11 +37,12 @@ class FrontDoor {
   // takes the calls of IAM and STS; null: there are none. `console`: whether it is served.
   // `audit` takes records of management calls; it may be null. `scaling` takes the calls of
   // Application Auto Scaling, `triggers` those of event source mappings, `presence` answers
-  // /localnodes; null: there are none. All outlive this object.
+  // /localnodes; null: there are none. `isolated`: an access key has an account of its own
+  // (ops/isolated_accounts.h), which has no auto scaling and no mappings. All outlive this object.
   FrontDoor(api::Service& service, Management& management, const ops::Environment& environment,
             guard::Gate* gate, IamDoor* iam, audit::Trail* audit, bool waiting, bool console,
             ManagementPlace place, ScalingDoor* scaling = nullptr, TriggersDoor* triggers = nullptr,
-            const Presence* presence = nullptr);
+            const Presence* presence = nullptr, bool isolated = false);
   FrontDoor(api::Service& service, Management& management, const ops::Environment& environment,
             guard::Gate* gate, IamDoor* iam, audit::Trail* audit, bool waiting)
       : FrontDoor(service, management, environment, gate, iam, audit, waiting, true,
@@ -55,6 +56,8 @@ class FrontDoor {
 
  private:
   void Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop);
+  // Returns the account of an isolated key; empty for the default account.
+  std::string IsolatedAccount(const http::Exchange& exchange) const;
   // Whether the listener of this request has what ManagementPlace says.
   bool HasManagement(const http::Exchange& exchange) const {
     return place_.listener == ManagementPlace::kEveryListener ||
@@ -83,6 +86,7 @@ class FrontDoor {
   ScalingDoor* const scaling_;
   TriggersDoor* const triggers_;
   const Presence* const presence_;
+  const bool isolated_;
   const console::Pages pages_;
   const console::Pages no_pages_{false};
   std::unique_ptr<RequestThreads> waiting_;  // null: nothing waits

@@ -23,6 +23,7 @@ namespace {
 constexpr size_t kMaxQueuedReads = 4096;
 constexpr int64_t kEventsMicros = 1'000'000;
 constexpr int64_t kTriggersMicros = 3'600'000'000;  // they run by themselves
+constexpr int64_t kIsolatedMicros = 60'000'000;
 constexpr int64_t kSettleMicros = 5'000'000;
 constexpr uint64_t kMostObjectBytes = uint64_t{1} << 30;     // of objects in memory
 constexpr std::string_view kIdentityFeature = "identities";  // of kv/features.cc
@@ -100,6 +101,7 @@ Result<std::unique_ptr<Instance>> Instance::Open(const ServeSettings& settings,
   TRY(instance->OpenRecorder());
   TRY(instance->OpenAccess());
   TRY(instance->OpenBackups());
+  TRY(instance->OpenIsolation());
   TRY(instance->OpenExchange());
   instance->OpenRest();
   return instance;
@@ -308,6 +310,26 @@ Status Instance::OpenBackups() {
   return OkStatus();
 }
 
+Status Instance::OpenIsolation() {
+  const IsolationSettings& isolation = settings_.isolation;
+  if (!isolation.by_key) return OkStatus();
+  if (kv::RequiredFeatures(*engine_).contains(kIdentityFeature)) {
+    return ValidationError(
+        "--isolate=access-key is for a store without users, roles and accounts, and this one has "
+        "some: start it with --auth=enforce, or take another --data-dir");
+  }
+  ops::IsolatedAccounts::Options options;
+  options.most = isolation.most_accounts;
+  options.idle_micros = isolation.idle_micros;
+  isolated_ = std::make_unique<ops::IsolatedAccounts>(*environment_, options);
+  TRY(isolated_->Adopt());
+  LogInfo("isolating", {{"by", "access-key"},
+                        {"accounts", isolated_->totals().accounts},
+                        {"most", options.most},
+                        {"idle_seconds", options.idle_micros / 1'000'000}});
+  return OkStatus();
+}
+
 Status Instance::OpenExchange() {
   if (backups_ == nullptr) return OkStatus();
   std::unique_ptr<exchange::ObjectStore> objects;
@@ -386,6 +408,7 @@ void Instance::OpenRest() {
   service_options.hosts = HostRules(AllowedHosts(settings_));
   service_options.gate = gate_.get();
   service_options.audit = audit_.get();
+  service_options.isolated = isolated_.get();
   service_ = std::make_unique<api::Service>(
       *environment_, std::move(registry),
       std::make_unique<api::ShapeAuthenticator>(settings_.require_auth), service_options,
@@ -412,6 +435,10 @@ void Instance::OpenRest() {
     if (pace == Chores::Pace::kAtOnce && manual_clock_ != nullptr) triggers_->Settle(kSettleMicros);
     return false;
   });
+  if (isolated_ != nullptr) {
+    chores_->Add("isolated accounts", kIsolatedMicros,
+                 [this](Chores::Pace) { return isolated_->DropIdle(); });
+  }
   clock_control_ = std::make_unique<ClockControl>(*clock_, manual_clock_, *chores_,
                                                   shared_clock_.get(), peers_.get());
   management_ = std::make_unique<Management>(
@@ -438,6 +465,7 @@ void Instance::OpenRest() {
                           hot_keys_.get(),
                           presence_.get(),
                           links_.get(),
+                          isolated_.get(),
                           StoreNameOf(settings_)});
   scaling_ = std::make_unique<scaling::Service>(*environment_, gate_.get(), audit_.get(),
                                                 settings_.require_auth);
@@ -446,7 +474,7 @@ void Instance::OpenRest() {
       *service_, *management_, *environment_, gate_.get(), iam_door_.get(), audit_.get(),
       engine_->capabilities().blocking, settings_.console != ConsoleMode::kOff,
       FrontDoor::ManagementPlace{settings_.management.on, options_.management_listener},
-      scaling_door_.get(), triggers_door_.get(), presence_.get());
+      scaling_door_.get(), triggers_door_.get(), presence_.get(), isolated_ != nullptr);
 }
 
 Status Instance::Start() {
@@ -492,6 +520,7 @@ void Instance::StopBackground() {
   // Calls that wait for an identity provider need not be waited for.
   if (iam_ != nullptr) iam_->StopFetching();
   if (triggers_ != nullptr) triggers_->Stop();
+  if (isolated_ != nullptr) isolated_->Stop();
   // First, so that no move of the clock is waited for.
   if (chores_ != nullptr) chores_->Stop();
   if (machine_chores_ != nullptr) machine_chores_->Stop();

@@ -21,6 +21,7 @@
 #include "kv/engine.h"
 #include "management/events.h"
 #include "ops/context.h"
+#include "ops/isolated_accounts.h"
 #include "server/chores.h"
 #include "server/clock_control.h"
 #include "server/front_door.h"
@@ -95,6 +96,7 @@ class Instance {
   Status OpenRecorder();
   Status OpenAccess();
   Status OpenBackups();
+  Status OpenIsolation();
   Status OpenExchange();
   // Null if the store's identities cannot be changed, for want of a master key.
   Result<std::shared_ptr<const access::Keyring>> OpenKeyring();
@@ -120,9 +122,10 @@ class Instance {
       shares_;  // this and the next: null if no other process can serve the store
   std::unique_ptr<TransactionSweep> sweep_;
   std::unique_ptr<Recorder> recorder_;
-  std::unique_ptr<transfer::Backups> backups_;    // null if the engine cannot make any
-  std::unique_ptr<transfer::Restores> restores_;  // null under the same condition
-  std::unique_ptr<exchange::Exchange> exchange_;  // the same
+  std::unique_ptr<transfer::Backups> backups_;       // null if the engine cannot make any
+  std::unique_ptr<transfer::Restores> restores_;     // null under the same condition
+  std::unique_ptr<ops::IsolatedAccounts> isolated_;  // null: keys have no accounts of their own
+  std::unique_ptr<exchange::Exchange> exchange_;     // the same
   access::SystemSecureRandom secure_random_;
   // This and the next six: null with --auth=off.
   std::unique_ptr<identity::Identities> identities_;

@@ -18,6 +18,7 @@
 #include "ops/table_settings.h"
 #include "server/auto_scaling_control.h"
 #include "server/cluster_report.h"
+#include "server/isolation_control.h"
 #include "server/partition_report.h"
 #include "server/past_control.h"
 #include "server/report_json.h"
@@ -297,6 +298,7 @@ void Management::AddRoutes() {
   AddHistory();
   AddPast();
   AddAccess();
+  AddIsolation();
 }
 
 void Management::AddAccess() {
@@ -312,6 +314,31 @@ void Management::AddAccess() {
   routes_.Add({"POST", kPath, kDoes, Route::Runs::kReading, [this](const Call& call) {
                  return Answer(
                      HandleWhy(call.body, *options_.identities, *options_.gate, environment_));
+               }});
+}
+
+void Management::AddIsolation() {
+  constexpr std::string_view kList = "/_stator/accounts";
+  constexpr std::string_view kDrop = "/_stator/accounts/NAME";
+  if (options_.isolated == nullptr) {
+    for (const auto& [method, path] : {std::pair{"GET", kList}, std::pair{"DELETE", kDrop}}) {
+      routes_.Add({method, path, "409: only with --isolate=access-key", Route::Runs::kHere,
+                   [](const Call&) {
+                     return Message(409,
+                                    "Access keys have no accounts of their own: start the server "
+                                    "with --isolate=access-key");
+                   }});
+    }
+    return;
+  }
+  routes_.Add({"GET", kList, "accounts of access keys; after=ACCOUNT, limit=N",
+               Route::Runs::kReading, [this](const Call& call) {
+                 return Answer(ListIsolatedAccounts(environment_, *options_.isolated, call.query));
+               }});
+  routes_.Add({"DELETE", kDrop, "drops the account of an access key with all that it has",
+               Route::Runs::kSlowly, [this](const Call& call) {
+                 return OrOverloaded(
+                     DropIsolatedAccount(environment_, *options_.isolated, call.name));
                }});
 }
 
@@ -573,6 +600,14 @@ http::Reply Management::RenderMetrics(const http::Request& request) const {
         static_cast<double>(sockets.certificate_expires_seconds);
   }
   gauges["stator_tables"] = static_cast<double>(environment_.store.List().size());
+  if (options_.isolated != nullptr) {
+    const ops::IsolatedAccounts::Totals totals = options_.isolated->totals();
+    gauges["stator_isolated_accounts"] = static_cast<double>(totals.accounts);
+    gauges["stator_isolated_accounts_limit"] =
+        static_cast<double>(options_.isolated->options().most);
+    gauges["stator_isolated_accounts_dropped"] = static_cast<double>(totals.dropped);
+    gauges["stator_isolated_accounts_refused"] = static_cast<double>(totals.refused);
+  }
   if (options_.gate != nullptr) {
     const guard::Gate::Counts counts = options_.gate->counts();
     gauges["stator_unverified_signatures"] = static_cast<double>(counts.signatures);

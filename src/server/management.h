@@ -99,7 +99,8 @@ class Management {
     management::HotKeys* hot_keys = nullptr;
     // Null: this server cannot be drained.
     const Presence* presence = nullptr;
-    const WriteLinks* links = nullptr;  // null: this server forwards no writes
+    const WriteLinks* links = nullptr;          // null: this server forwards no writes
+    ops::IsolatedAccounts* isolated = nullptr;  // null: access keys have no accounts of their own
     // What a reset must repeat; empty: nothing, for the store ends with the server.
     std::string store_name = {};
   };
@@ -131,6 +132,7 @@ class Management {
   void AddHistory();
   void AddPast();
   void AddAccess();
+  void AddIsolation();
   management::Sources SourcesOf();
   // Makes the reply, where the row says.
   void Run(const management::Route& route, std::string_view name,

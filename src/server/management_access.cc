@@ -39,6 +39,8 @@ constexpr Call kCalls[] = {
     {"GET", "/series", "stator:GetMetrics"},
     {"GET", "/cluster", "stator:GetCluster"},
     {"POST", "/access/why", "stator:WhyAccess"},
+    {"GET", "/accounts", "stator:GetStatus"},
+    {"DELETE", "/accounts", "stator:DeleteAccount"},
     {"POST", "/reset", "stator:Reset"},
     {"GET", "/clock", "stator:GetClock"},
     {"POST", "/clock", "stator:SetClock"},
@@ -69,6 +71,7 @@ constexpr Call kCalls[] = {
 };
 constexpr std::string_view kManagement = "/_stator";
 constexpr std::string_view kFaults = "/faults/";
+constexpr std::string_view kAccounts = "/accounts/";
 constexpr std::string_view kPast = "/past/";
 
 // Paths and bodies of these calls name tables of the default account.
@@ -92,6 +95,7 @@ Named NameOf(std::string_view method, std::string_view path) {
     named.table = rest.substr(kFaults.size());
     return named;
   }
+  if (rest.starts_with(kAccounts)) return NameOf(method, "/_stator/accounts");
   for (const Call& call : kCalls) {
     if (call.method != method) continue;
     if (!call.of_table && call.path == rest) return {call.action, {}};

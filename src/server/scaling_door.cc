@@ -20,6 +20,10 @@ http::Reply Refusal(const Error& error) { return ReplyOf(scaling::Service::Rende
 
 }  // namespace
 
+void ScalingDoor::Refuse(std::unique_ptr<http::Exchange> exchange, const Error& error) {
+  exchange->Send(Refusal(error));
+}
+
 void ScalingDoor::Handle(std::unique_ptr<http::Exchange> exchange) {
   if (IsOfAnotherPage(exchange->request(), hosts_))
     return exchange->Send(Refusal(Error(ErrorCode::kAccessDenied, kOfAnotherPage)));

@@ -23,6 +23,8 @@ class ScalingDoor {
 
   static bool Owns(std::string_view amz_target) { return scaling::Service::Owns(amz_target); }
   void Handle(std::unique_ptr<http::Exchange> exchange);
+  // Answers with an error in the form of the API.
+  static void Refuse(std::unique_ptr<http::Exchange> exchange, const Error& error);
   // Waits for the calls under way; later ones are refused.
   void Stop() { threads_.Stop(); }
 

@@ -315,6 +315,7 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
   AddTlsOptions(app, &s->tls);
   AddManagementOptions(app, &s->management);
   AddPresenceOptions(app, &s->presence);
+  AddIsolationOptions(app, &s->isolation);
   app->add_option("--require-auth", s->require_auth,
                   "with --auth=off: refuse requests that carry no AWS signature")
       ->envname("STATOR_REQUIRE_AUTH")
@@ -793,6 +794,11 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       return result;
     }
     if (const std::optional<std::string> wrong = SettleEngine(*serve, in_memory, &result.serve)) {
+      std::cerr << *wrong << '\n';
+      result.exit_code = 1;
+      return result;
+    }
+    if (const std::optional<std::string> wrong = SettleIsolation(*serve, &result.serve)) {
       std::cerr << *wrong << '\n';
       result.exit_code = 1;
       return result;

@@ -22,6 +22,7 @@
 #include "server/copy_command.h"
 #include "server/encryption_settings.h"
 #include "server/health_check.h"
+#include "server/isolation_settings.h"
 #include "server/management_settings.h"
 #include "server/mcp_command.h"
 #include "server/object_store_settings.h"
@@ -75,6 +76,7 @@ struct ServeSettings {
   TlsSettings tls;
   ManagementSettings management;
   PresenceSettings presence;
+  IsolationSettings isolation;
   ConsoleMode console = ConsoleMode::kOn;
   std::string console_title;   // this and the next: shown at the top of each page
   std::string console_colour;  // red, orange, green or blue

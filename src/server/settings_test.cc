@@ -513,6 +513,28 @@ fault = "error"
   ExpectExit({"serve"}, false, "is no name of a table");
 }
 
+TEST_F(SettingsTest, IsolationIsForOneServerWithoutAccessControl) {
+  EXPECT_FALSE(Serve({}).isolation.by_key);
+  const IsolationSettings isolation = Serve({"--isolate=access-key"}).isolation;
+  EXPECT_TRUE(isolation.by_key);
+  EXPECT_EQ(isolation.most_accounts, 5000u);
+  EXPECT_EQ(isolation.idle_micros, 3'600'000'000);
+  WriteToml("[serve]\nisolate = \"access-key\"\nisolate-accounts = 7\nisolate-idle = \"0s\"\n");
+  EXPECT_EQ(Serve({}).isolation.most_accounts, 7u);
+  EXPECT_EQ(Serve({}).isolation.idle_micros, 0);
+  EXPECT_EQ(Serve({"--isolate-idle=90s"}).isolation.idle_micros, 90'000'000);
+  ExpectExit({"--auth=enforce"}, false, "--isolate=access-key is for --auth=off");
+  ExpectExit({"--engine=rados", "--ceph-conf=x", "--pool=y"}, false,
+             "--isolate=access-key is not for --engine=rados");
+  ExpectExit({"--isolate=off"}, false, "--isolate-accounts needs --isolate=access-key");
+  WriteToml("");
+  // Whoever moves a clock by days means the data, and not that no request came.
+  EXPECT_EQ(Serve({"--isolate=access-key", "--clock=manual"}).isolation.idle_micros, 0);
+  EXPECT_EQ(
+      Serve({"--isolate=access-key", "--clock=manual", "--isolate-idle=1h"}).isolation.idle_micros,
+      3'600'000'000);
+}
+
 TEST_F(SettingsTest, Throttling) {
   using throughput::Throttling;
   EXPECT_EQ(Serve({"serve"}).throttling.all, Throttling::kObserve);

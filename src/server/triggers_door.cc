@@ -22,6 +22,10 @@ http::Reply Refusal(const Error& error) { return ReplyOf(triggers::Service::Rend
 
 }  // namespace
 
+void TriggersDoor::Refuse(std::unique_ptr<http::Exchange> exchange, const Error& error) {
+  exchange->Send(Refusal(error));
+}
+
 void TriggersDoor::Handle(std::unique_ptr<http::Exchange> exchange) {
   if (IsOfAnotherPage(exchange->request(), hosts_))
     return exchange->Send(Refusal(Error(ErrorCode::kAccessDenied, kOfAnotherPage)));
