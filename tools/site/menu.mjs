@@ -7,7 +7,7 @@ export const kGroups = [
   ] },
   { title: 'Use', pages: [
     page('docs/operations.md', 'Operations'), page('docs/differences.md', 'Differences'), page('docs/limits.md', 'Limits'), page('docs/console.md', 'Console'),
-    page('docs/backup.md', 'Backup'), page('docs/past.md', 'Past'), page('docs/export.md', 'Export and import'), page('docs/import-export.md', 'Command line export'), page('docs/tools.md', 'Tools'), page('docs/mcp.md', 'Agents'), page('clients/README.md', 'Clients'), page('docs/faults.md', 'Faults'),
+    page('docs/backup.md', 'Backup'), page('docs/past.md', 'Past'), page('docs/export.md', 'Export and import'), page('docs/import-export.md', 'Command line export'), page('docs/tools.md', 'Tools'), page('docs/mcp.md', 'Agents'), page('clients/README.md', 'Clients'), page('docs/faults.md', 'Faults'), page('docs/parallel-tests.md', 'Tests in parallel'),
   ] },
   { title: 'Capacity', pages: [page('docs/throughput.md', 'Throughput'), page('docs/scaling.md', 'Scaling'), page('docs/advise.md', 'Advice')] },
   { title: 'Operate', pages: [
