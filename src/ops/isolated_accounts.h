@@ -122,7 +122,7 @@ class IsolatedAccounts {
   Entry* Find(std::string_view account) REQUIRES(mutex_);
   Entry* Make(std::string account) REQUIRES(mutex_);
   bool IsIdle(const Entry& entry, int64_t now) const;
-  // Drops an account; with `idle_only` one that is idle still, without a wait: nullopt if it is not.
+  // Drops an account; with `idle_only` one that is still idle, without a wait. nullopt: it is not.
   Result<std::optional<size_t>> DropIf(std::string_view account, bool idle_only);
   // Takes everything of an account out of the store; waits for its backups at most this long.
   Result<size_t> Empty(const std::string& account, int64_t most_wait_micros);
