@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace stator::api_client {
 namespace {
@@ -53,6 +54,17 @@ Variables ProcessEnvironment() {
     const char* const value = std::getenv(name.c_str());
     if (value == nullptr || *value == '\0') return std::nullopt;
     return value;
+  };
+}
+
+Variables WithProfile(Variables variables, std::string profile) {
+  if (profile.empty()) return variables;
+  return [variables = std::move(variables),
+          profile = std::move(profile)](const std::string& name) -> std::optional<std::string> {
+    if (name == "AWS_PROFILE") return profile;
+    const bool key = name == "AWS_ACCESS_KEY_ID" || name == "AWS_SECRET_ACCESS_KEY" ||
+                     name == "AWS_SESSION_TOKEN";
+    return key ? std::nullopt : variables(name);
   };
 }
 

@@ -21,6 +21,10 @@ struct Credentials {
 using Variables = std::function<std::optional<std::string>(const std::string& name)>;
 Variables ProcessEnvironment();
 
+// Returns `variables` as if the profile were named and no key set: what an option --profile means. An
+// empty profile changes nothing.
+Variables WithProfile(Variables variables, std::string profile);
+
 // The key is that of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else of the
 // profile (AWS_PROFILE, `default`) in the credentials or config file, else one made up. The Region
 // is that of AWS_REGION, AWS_DEFAULT_REGION, the profile, us-east-1. kValidation if half a key is

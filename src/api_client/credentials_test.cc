@@ -47,6 +47,18 @@ TEST_F(CredentialsTest, EnvironmentComesFirst) {
   EXPECT_EQ(Find()->region, "eu-west-2");
 }
 
+TEST_F(CredentialsTest, AnOptionForTheProfileComesBeforeAKeyOfTheEnvironment) {
+  Write("credentials", "[work]\naws_access_key_id = W\naws_secret_access_key = w\n");
+  const Variables variables = [this](const std::string& name) -> std::optional<std::string> {
+    if (name == "HOME") return home_.string();
+    if (name == "AWS_ACCESS_KEY_ID" || name == "AWS_SECRET_ACCESS_KEY") return "ENV";
+    return std::nullopt;
+  };
+  EXPECT_EQ(FindCredentials(WithProfile(variables, "work"))->key.key_id, "W");
+  EXPECT_EQ(FindCredentials(WithProfile(variables, ""))->key.key_id, "ENV");
+  EXPECT_FALSE(FindCredentials(WithProfile(variables, "other")).ok());
+}
+
 TEST_F(CredentialsTest, ProfileOfTheFiles) {
   Write("credentials",
         "# keys\n[default]\naws_access_key_id=D\naws_secret_access_key=d=d/+\n"

@@ -28,15 +28,18 @@ std::string ReasonOf(const Error& error) {
   return refusal == nullptr ? error.message() : refusal->message;
 }
 
-// Puts the items one by one.
-Status PutEach(api_client::Client& client, const std::string& table, Batch* batch) {
-  const std::string beginning = "{\"TableName\":" + Quoted(table) + ",\"Item\":";
-  for (const Batch::Put& put : batch->puts) {
+// Makes the changes one by one.
+Status WriteEach(api_client::Client& client, const std::string& table,
+                 const std::vector<Change>& changes, std::vector<RefusedChange>* refused) {
+  const std::string beginning = "{\"TableName\":" + Quoted(table);
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const Change& change = changes[i];
     const Result<std::string> answer =
-        client.Call("DynamoDB_20120810.PutItem", beginning + put.json + '}');
+        client.Call(change.put ? "DynamoDB_20120810.PutItem" : "DynamoDB_20120810.DeleteItem",
+                    beginning + (change.put ? ",\"Item\":" : ",\"Key\":") + change.json + '}');
     if (answer.ok()) continue;
     if (!IsOfItems(answer.error())) return answer.error();
-    batch->refused.push_back({put.index, ReasonOf(answer.error())});
+    refused->push_back({i, ReasonOf(answer.error())});
   }
   return OkStatus();
 }
@@ -69,15 +72,17 @@ Result<std::string> LeftOut(const std::string& answer, size_t* count) {
 
 }  // namespace
 
-Status PutBatch(api_client::Client& client, const std::string& table, Batch* batch) {
-  if (batch->puts.empty()) return OkStatus();
-  if (batch->puts.size() == 1) return PutEach(client, table, batch);
+Status WriteChanges(api_client::Client& client, const std::string& table,
+                    const std::vector<Change>& changes, std::vector<RefusedChange>* refused) {
+  if (changes.empty()) return OkStatus();
+  if (changes.size() == 1) return WriteEach(client, table, changes, refused);
   std::string requests;
-  for (const Batch::Put& put : batch->puts) {
+  for (const Change& change : changes) {
     if (!requests.empty()) requests += ',';
-    requests.append("{\"PutRequest\":{\"Item\":").append(put.json).append("}}");
+    requests += change.put ? "{\"PutRequest\":{\"Item\":" : "{\"DeleteRequest\":{\"Key\":";
+    requests.append(change.json).append("}}");
   }
-  size_t before = batch->puts.size();
+  size_t before = changes.size();
   client.Succeeded();
   for (;;) {
     const Result<std::string> answer =
@@ -85,7 +90,7 @@ Status PutBatch(api_client::Client& client, const std::string& table, Batch* bat
                     "{\"RequestItems\":{" + Quoted(table) + ":[" + requests + "]}}");
     if (!answer.ok()) {
       if (!IsOfItems(answer.error())) return answer.error();
-      return PutEach(client, table, batch);
+      return WriteEach(client, table, changes, refused);
     }
     size_t left = 0;
     ASSIGN_OR_RETURN(requests, LeftOut(*answer, &left));
@@ -95,6 +100,41 @@ Status PutBatch(api_client::Client& client, const std::string& table, Batch* bat
     TRY(client.PauseBeforeRetry(
         fmt::format("{}: the table takes no more items: it is throttled", table)));
   }
+}
+
+Status WriteInBatches(
+    api_client::Client& client, const std::string& table, std::vector<Change> changes,
+    FunctionRef<Status(const Change& change, const std::string& message)> refused) {
+  std::vector<Change> batch;
+  size_t bytes = 0;
+  const auto flush = [&]() -> Status {
+    std::vector<RefusedChange> left;
+    TRY(WriteChanges(client, table, batch, &left));
+    for (const RefusedChange& each : left) TRY(refused(batch[each.index], each.message));
+    batch.clear();
+    bytes = 0;
+    return OkStatus();
+  };
+  for (Change& change : changes) {
+    const size_t size = change.json.size();
+    const bool full =
+        batch.size() == kMostBatchItems || (!batch.empty() && bytes + size > kMostBatchBytes);
+    if (full) TRY(flush());
+    batch.push_back(std::move(change));
+    bytes += size;
+  }
+  return flush();
+}
+
+Status PutBatch(api_client::Client& client, const std::string& table, Batch* batch) {
+  std::vector<Change> changes;
+  changes.reserve(batch->puts.size());
+  for (Batch::Put& put : batch->puts) changes.push_back({true, std::move(put.json)});
+  std::vector<RefusedChange> refused;
+  TRY(WriteChanges(client, table, changes, &refused));
+  for (RefusedChange& each : refused)
+    batch->refused.push_back({batch->puts[each.index].index, std::move(each.message)});
+  return OkStatus();
 }
 
 }  // namespace stator::bulk

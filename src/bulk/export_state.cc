@@ -1,9 +1,9 @@
 #include "bulk/export_state.h"
 
-#include "access/crypto.h"
 #include "api/attribute_json.h"
 #include "base/base64.h"
 #include "base/json_writer.h"
+#include "bulk/seal.h"
 #include "simdjson.h"
 
 namespace stator::bulk {
@@ -11,28 +11,12 @@ namespace {
 
 using Element = simdjson::dom::element;
 
-constexpr std::string_view kSealed = "start of a segment";
-
-std::string Seal(std::string_view text, std::string_view key) {
-  access::SystemSecureRandom random;
-  std::string sealed = random.Bytes(access::kGcmNonceBytes);
-  const std::string nonce = sealed;
-  access::EncryptGcm(key, nonce, kSealed, text, &sealed);
-  return sealed;
-}
-
-bool Unseal(std::string_view sealed, std::string_view key, std::string* text) {
-  if (sealed.size() < access::kGcmNonceBytes || key.empty()) return false;
-  return access::DecryptGcm(key, sealed.substr(0, access::kGcmNonceBytes), kSealed,
-                            sealed.substr(access::kGcmNonceBytes), text);
-}
-
 std::string TextMember(Element from, std::string_view name) {
   std::string_view text;
   return from[name].get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
 }
 
-Error NoState() { return CorruptionError("it is no progress file of an export"); }
+Error NoState() { return CorruptionError("it is no progress file of this command"); }
 
 Result<ExportState::Segment> ReadSegment(Element json, std::string_view seal_key) {
   ExportState::Segment segment;
@@ -43,7 +27,7 @@ Result<ExportState::Segment> ReadSegment(Element json, std::string_view seal_key
   if (sealed.empty()) return segment;
   std::string bytes;
   if (!DecodeBase64(sealed, &bytes).ok() || !Unseal(bytes, seal_key, &segment.start))
-    return CorruptionError("the mask's secret is not the one that the export began with");
+    return CorruptionError("the mask's secret is not the one that the command began with");
   return segment;
 }
 
@@ -61,6 +45,35 @@ uint64_t ExportState::bytes() const {
   return sum;
 }
 
+void AppendSegments(const std::vector<ExportState::Segment>& segments, std::string_view seal_key,
+                    std::string* out) {
+  *out += '[';
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const ExportState::Segment& segment = segments[i];
+    if (i > 0) *out += ',';
+    *out += segment.done ? R"({"done":true)" : R"({"done":false)";
+    if (!segment.start.empty() && seal_key.empty()) {
+      *out += ",\"start\":" + segment.start;
+    } else if (!segment.start.empty()) {
+      *out += ",\"sealed\":\"";
+      api::AppendBase64(out, Seal(segment.start, seal_key));
+      *out += '"';
+    }
+    *out += '}';
+  }
+  *out += ']';
+}
+
+Result<std::vector<ExportState::Segment>> ReadSegments(simdjson::dom::array segments,
+                                                       std::string_view seal_key) {
+  std::vector<ExportState::Segment> read;
+  for (const Element each : segments) {
+    ASSIGN_OR_RETURN(ExportState::Segment segment, ReadSegment(each, seal_key));
+    read.push_back(std::move(segment));
+  }
+  return read;
+}
+
 std::string EncodeState(const ExportState& state, std::string_view seal_key) {
   JsonWriter json;
   json.Open('{').Field("stator", "export").Key("version").Whole(1);
@@ -76,21 +89,9 @@ std::string EncodeState(const ExportState& state, std::string_view seal_key) {
   json.Close(']');
   std::string text = json.Take();
   text.pop_back();  // the line feed
-  text += ",\"segments\":[";
-  for (size_t i = 0; i < state.segments.size(); ++i) {
-    const ExportState::Segment& segment = state.segments[i];
-    if (i > 0) text += ',';
-    text += segment.done ? R"({"done":true)" : R"({"done":false)";
-    if (!segment.start.empty() && seal_key.empty()) {
-      text += ",\"start\":" + segment.start;
-    } else if (!segment.start.empty()) {
-      text += ",\"sealed\":\"";
-      api::AppendBase64(&text, Seal(segment.start, seal_key));
-      text += '"';
-    }
-    text += '}';
-  }
-  return text + "]}\n";
+  text += ",\"segments\":";
+  AppendSegments(state.segments, seal_key, &text);
+  return text + "}\n";
 }
 
 Result<ExportState> DecodeState(std::string_view text, std::string_view seal_key) {
@@ -117,10 +118,7 @@ Result<ExportState> DecodeState(std::string_view text, std::string_view seal_key
     if (column.get(name) != simdjson::SUCCESS) return NoState();
     state.columns.emplace_back(name);
   }
-  for (const Element each : segments) {
-    ASSIGN_OR_RETURN(ExportState::Segment segment, ReadSegment(each, seal_key));
-    state.segments.push_back(std::move(segment));
-  }
+  ASSIGN_OR_RETURN(state.segments, ReadSegments(segments, seal_key));
   for (const Element each : outputs) {
     ExportState::Output output;
     if (each["bytes"].get(output.bytes) != simdjson::SUCCESS ||

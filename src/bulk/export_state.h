@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "bulk/format.h"
+#include "simdjson.h"
 
 namespace stator::bulk {
 
@@ -39,6 +40,13 @@ struct ExportState {
   int64_t items() const;
   uint64_t bytes() const;
 };
+
+// The array of segments in a progress file: appends it, and reads it. `seal_key` has 32 bytes, or is
+// empty. kCorruption if the array is none, or was sealed with another key.
+void AppendSegments(const std::vector<ExportState::Segment>& segments, std::string_view seal_key,
+                    std::string* out);
+Result<std::vector<ExportState::Segment>> ReadSegments(simdjson::dom::array segments,
+                                                       std::string_view seal_key);
 
 // `seal_key` has 32 bytes, or is empty.
 std::string EncodeState(const ExportState& state, std::string_view seal_key);

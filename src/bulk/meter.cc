@@ -49,7 +49,8 @@ std::string ProgressText(const Counts& counts, int64_t elapsed_micros) {
   const double progress = counts.done - counts.begun;
   if (progress > 0 && counts.done < 1)
     text += fmt::format(", {} left", DurationText(seconds * (1 - counts.done) / progress));
-  return text;
+  if (!counts.note.empty()) text += ", " + counts.note;
+  return counts.subject.empty() ? text : counts.subject + ": " + text;
 }
 
 Ticker::Ticker(const Clock& clock, bool quiet, std::function<Counts()> look)

@@ -18,8 +18,10 @@ struct Counts {
   int64_t bytes = 0;
   int64_t errors = 0;
   int64_t retries = 0;
-  double done = 0;   // 0 to 1, of the whole; 0: not known
-  double begun = 0;  // `done` when this run began
+  double done = 0;      // 0 to 1, of the whole; 0: not known
+  double begun = 0;     // `done` when this run began
+  std::string subject;  // such as the table; empty: none
+  std::string note;     // what else is to be said; empty: nothing
 };
 
 // "12,000 items, 12.3 MB, 4,000 items/s, 4.1 MB/s, 1:05 left".

@@ -11,6 +11,8 @@ namespace {
 
 using Element = simdjson::dom::element;
 
+constexpr int64_t kBetweenLooks = 200'000;  // at a table that is being made or changed
+
 Error Odd(std::string_view operation) {
   return Error(ErrorCode::kUnavailable,
                fmt::format("the answer to {} is not what DynamoDB answers", operation));
@@ -79,6 +81,68 @@ Result<TableInfo> DescribeTable(api_client::Client& client, const std::string& t
   if (json["TableSizeBytes"].get(info.bytes) != simdjson::SUCCESS) info.bytes = 0;
   TRY(ReadKey(json, &info.key));
   return info;
+}
+
+Result<TableInfo> WaitForTable(api_client::Client& client, const std::string& table,
+                               const api_client::Pause& pause) {
+  for (;;) {
+    ASSIGN_OR_RETURN(TableInfo info, DescribeTable(client, table));
+    // An index that is being made has a status of its own.
+    const bool builds = info.description.find("\"IndexStatus\":\"CREATING\"") != std::string::npos;
+    if (info.status == "ACTIVE" && !builds) return info;
+    if (!pause(kBetweenLooks)) return Error(ErrorCode::kUnavailable, "interrupted");
+  }
+}
+
+Result<TableInfo> MakeTable(api_client::Client& client, const std::string& table,
+                            const std::string& body, const api_client::Pause& pause) {
+  const Result<std::string> made = client.Call("DynamoDB_20120810.CreateTable", body);
+  // A repeated call finds the table of the first one.
+  if (!made.ok() && api_client::RefusalType(made.error()) != "ResourceInUseException")
+    return made.error();
+  return WaitForTable(client, table, pause);
+}
+
+Result<bool> IsEmpty(api_client::Client& client, const std::string& table) {
+  JsonWriter json;
+  json.Open('{').Field("TableName", table).Key("ConsistentRead").Bool(true);
+  json.Key("Limit").Whole(1).Close('}');
+  ASSIGN_OR_RETURN(const std::string answer, client.Call("DynamoDB_20120810.Scan", json.Take()));
+  simdjson::dom::parser parser;
+  Element root;
+  simdjson::dom::array items;
+  if (parser.parse(answer).get(root) != simdjson::SUCCESS ||
+      root["Items"].get(items) != simdjson::SUCCESS)
+    return Odd("Scan");
+  return items.size() == 0;
+}
+
+Result<std::vector<std::string>> ListTables(api_client::Client& client) {
+  std::vector<std::string> names;
+  std::string last;
+  do {
+    JsonWriter json;
+    json.Open('{');
+    if (!last.empty()) json.Field("ExclusiveStartTableName", last);
+    json.Close('}');
+    ASSIGN_OR_RETURN(const std::string answer,
+                     client.Call("DynamoDB_20120810.ListTables", json.Take()));
+    simdjson::dom::parser parser;
+    Element root;
+    simdjson::dom::array page;
+    if (parser.parse(answer).get(root) != simdjson::SUCCESS ||
+        root["TableNames"].get(page) != simdjson::SUCCESS)
+      return Odd("ListTables");
+    for (const Element each : page) {
+      std::string_view name;
+      if (each.get(name) != simdjson::SUCCESS) return Odd("ListTables");
+      names.emplace_back(name);
+    }
+    std::string_view next;
+    last = root["LastEvaluatedTableName"].get(next) == simdjson::SUCCESS ? std::string(next)
+                                                                         : std::string();
+  } while (!last.empty());
+  return names;
 }
 
 Status ScanPage(api_client::Client& client, const std::string& table, size_t segment,

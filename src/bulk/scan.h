@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "api_client/client.h"
 #include "base/result.h"
@@ -24,6 +25,18 @@ struct TableInfo {
 
 // kResourceNotFound if there is no such table.
 Result<TableInfo> DescribeTable(api_client::Client& client, const std::string& table);
+
+// Makes a table and waits until it is ACTIVE. `body` is that of CreateTable. A table that is there
+// already is waited for.
+Result<TableInfo> MakeTable(api_client::Client& client, const std::string& table,
+                            const std::string& body, const api_client::Pause& pause);
+// Waits until the table is ACTIVE, and its indexes.
+Result<TableInfo> WaitForTable(api_client::Client& client, const std::string& table,
+                               const api_client::Pause& pause);
+// Returns whether a strongly consistent read finds no item.
+Result<bool> IsEmpty(api_client::Client& client, const std::string& table);
+// Returns the names of all tables of the caller's account and Region.
+Result<std::vector<std::string>> ListTables(api_client::Client& client);
 
 struct Page {
   simdjson::dom::array items;

@@ -19,8 +19,10 @@
 #include "base/random.h"
 #include "bulk/export_run.h"
 #include "bulk/import_run.h"
+#include "bulk/live_run.h"
 #include "bulk/mask.h"
 #include "bulk/meter.h"
+#include "bulk/scan.h"
 
 namespace stator::server {
 namespace {
@@ -44,8 +46,9 @@ void HearSignals() {
 }
 
 Result<api_client::Endpoint> EndpointOf(const BulkCommand& command) {
-  return api_client::FindEndpoint({command.endpoint_url, command.region, command.ca_file},
-                                  api_client::ProcessEnvironment());
+  return api_client::FindEndpoint(
+      {command.endpoint_url, command.region, command.ca_file},
+      api_client::WithProfile(api_client::ProcessEnvironment(), command.profile));
 }
 
 Result<std::optional<bulk::Mask>> MaskOf(const BulkCommand& command) {
@@ -70,7 +73,7 @@ Result<int> Export(const BulkCommand& command, const bulk::Surroundings& around)
   bulk::ExportSettings settings;
   ASSIGN_OR_RETURN(settings.endpoint, EndpointOf(command));
   ASSIGN_OR_RETURN(settings.mask, MaskOf(command));
-  settings.table = command.table;
+  settings.table = command.tables.front();
   settings.to = command.to;
   settings.segments = command.segments;
   settings.consistent = command.consistent;
@@ -104,12 +107,73 @@ Result<std::vector<model::KeyAttribute>> TypesOf(const std::vector<std::string>&
   return types;
 }
 
+// Prints what became of a table. Returns its part of the exit code.
+int PrintLive(const std::string& table, const bulk::LiveReport& report) {
+  const std::string name = Printable(table);
+  if (!report.scanned_before) {
+    fmt::print("{}: {} items, {}, {} read units\n", name, bulk::WithSeparators(report.items),
+               RateText(report.copied, static_cast<double>(report.bytes), report.micros),
+               bulk::WithSeparators(report.read_units));
+  }
+  for (const std::string& note : report.notes) fmt::print("{}: {}\n", name, Printable(note));
+  if (report.errors > 0) {
+    fmt::print(stderr, "{}: {} changes were refused", name, bulk::WithSeparators(report.errors));
+    if (!report.first_error.empty())
+      fmt::print(stderr, ", the first: {}", Printable(report.first_error));
+    fmt::print(stderr, "\nSee {}\n", Printable(report.errors_file));
+  }
+  std::fflush(stdout);
+  return report.errors == 0 ? 0 : 1;
+}
+
+Result<std::vector<std::string>> TablesOf(const BulkCommand& command,
+                                          const api_client::Endpoint& source,
+                                          const bulk::Surroundings& around) {
+  if (command.all_tables != command.tables.empty())
+    return ValidationError("name the tables, or give --all-tables");
+  if (!command.all_tables) return command.tables;
+  return bulk::ListTables(*bulk::MakeClient(source, around));
+}
+
+Result<int> ImportLive(const BulkCommand& command, const bulk::Surroundings& around) {
+  bulk::LiveSettings settings;
+  ASSIGN_OR_RETURN(settings.target, EndpointOf(command));
+  ASSIGN_OR_RETURN(
+      settings.source,
+      api_client::FindEndpoint(
+          {command.from_endpoint, command.from_region, command.from_ca},
+          api_client::WithProfile(api_client::ProcessEnvironment(), command.from_profile)));
+  ASSIGN_OR_RETURN(settings.mask, MaskOf(command));
+  settings.work_dir = command.work_dir;
+  settings.segments = command.segments;
+  settings.read_units = command.read_units;
+  settings.on_demand = command.on_demand;
+  settings.into = command.into;
+  ASSIGN_OR_RETURN(const std::vector<std::string> tables,
+                   TablesOf(command, settings.source, around));
+  int code = 0;
+  for (const std::string& table : tables) {
+    settings.table = table;
+    Result<bulk::LiveReport> report = bulk::RunLive(settings, around);
+    if (!report.ok()) {
+      return Error(report.error().code(), fmt::format("{}: {}", table, report.error().message()),
+                   report.error().payload());
+    }
+    code = std::max(code, PrintLive(table, *report));
+    if (!report->whole) return Interrupted();
+  }
+  return code;
+}
+
 Result<int> Import(const BulkCommand& command, const bulk::Surroundings& around) {
+  if (!command.from_endpoint.empty()) return ImportLive(command, around);
+  if (command.tables.size() != 1)
+    return ValidationError("--from: name one table that the items go to");
   bulk::ImportSettings settings;
   ASSIGN_OR_RETURN(settings.endpoint, EndpointOf(command));
   ASSIGN_OR_RETURN(settings.mask, MaskOf(command));
   ASSIGN_OR_RETURN(settings.input.types, TypesOf(command.types));
-  settings.table = command.table;
+  settings.table = command.tables.front();
   settings.from = command.from;
   settings.connections = command.connections;
   settings.work_dir = command.work_dir;
@@ -136,10 +200,11 @@ Result<int> Import(const BulkCommand& command, const bulk::Surroundings& around)
 }
 
 void AddCommon(CLI::App* sub, BulkCommand* given) {
-  sub->add_option("TABLE", given->table, "the table")->required();
   sub->add_option("--endpoint-url", given->endpoint_url,
                   "the server, or \"aws\" for DynamoDB; else AWS_ENDPOINT_URL_DYNAMODB, "
                   "AWS_ENDPOINT_URL, http://127.0.0.1:8000");
+  sub->add_option("--profile", given->profile,
+                  "profile of the AWS CLI's files with the access key; before the environment");
   sub->add_option("--region", given->region, "Region that calls are signed for");
   sub->add_option("--ca", given->ca_file,
                   "certificates of the authorities that an https:// server is trusted by");
@@ -152,12 +217,37 @@ void AddCommon(CLI::App* sub, BulkCommand* given) {
       ->capture_default_str();
 }
 
+// The options of an import from an endpoint.
+void AddLive(CLI::App* sub, CLI::Option* from, BulkCommand* given) {
+  CLI::Option* const endpoint =
+      sub->add_option("--from-endpoint", given->from_endpoint,
+                      "copy tables of this server, or of \"aws\", DynamoDB itself")
+          ->excludes(from);
+  const auto add = [endpoint](CLI::Option* option) { return option->needs(endpoint); };
+  add(sub->add_option("--from-region", given->from_region, "Region of the source"));
+  add(sub->add_option("--from-profile", given->from_profile,
+                      "profile of the AWS CLI's files with the source's access key"));
+  add(sub->add_option("--from-ca", given->from_ca,
+                      "certificates of the authorities that an https:// source is trusted by"));
+  add(sub->add_flag("--all-tables", given->all_tables, "all tables of the source"));
+  add(sub->add_option("--segments", given->segments, "parts of a table that are read at once")
+          ->check(CLI::Range(size_t{1}, bulk::kMostSegments))
+          ->capture_default_str());
+  add(sub->add_option("--read-units", given->read_units,
+                      "read units that the source is asked for in a second, at most")
+          ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000})));
+  add(sub->add_flag("--on-demand", given->on_demand,
+                    "make on-demand tables, whatever the source's"));
+  add(sub->add_flag("--into", given->into, "take a table of the target that has items"));
+}
+
 }  // namespace
 
 void AddBulkCommands(CLI::App* app, BulkCommand* command) {
   const auto out = std::make_shared<BulkCommand>();
   CLI::App* sub = app->add_subcommand(
       "export", "write a table of any endpoint to files; goes on where it was ended");
+  sub->add_option("TABLE", out->tables, "the table")->required()->expected(1);
   AddCommon(sub, out.get());
   sub->add_option("--to", out->to,
                   "the file, compressed if its name ends with .gz; or a directory, for a file of "
@@ -179,10 +269,14 @@ void AddBulkCommands(CLI::App* app, BulkCommand* command) {
 
   const auto in = std::make_shared<BulkCommand>();
   sub = app->add_subcommand(
-      "import", "put items of files into a table of any endpoint; goes on where it was ended");
+      "import",
+      "put items of files, or of tables of another endpoint, into tables of any endpoint; goes on "
+      "where it was ended");
+  sub->add_option("TABLE", in->tables, "the table; from an endpoint also several");
   AddCommon(sub, in.get());
-  sub->add_option("--from", in->from, "files, or directories such as an export of DynamoDB")
-      ->required();
+  CLI::Option* const from =
+      sub->add_option("--from", in->from, "files, or directories such as an export of DynamoDB");
+  AddLive(sub, from, in.get());
   sub->add_option("--format", in->format,
                   "dynamodb-json, json-lines, csv, ion; without, names and contents say it")
       ->check(CLI::IsMember({"dynamodb-json", "json-lines", "csv", "ion"}));
@@ -200,6 +294,8 @@ void AddBulkCommands(CLI::App* app, BulkCommand* command) {
                   "directory for progress and error files; else they are beside each file")
       ->check(CLI::ExistingDirectory);
   sub->callback([command, in] {
+    if (in->from.empty() == in->from_endpoint.empty())
+      throw CLI::RequiredError("--from or --from-endpoint");
     *command = *in;
     command->call = BulkCommand::Call::kImport;
   });

@@ -14,12 +14,13 @@ namespace stator::server {
 
 struct BulkCommand {
   enum class Call { kNone, kExport, kImport } call = Call::kNone;
-  std::string endpoint_url;  // this and the next four: empty if not given
+  std::string endpoint_url;  // this and the next five: empty if not given
   std::string region;
+  std::string profile;
   std::string ca_file;
   std::string mask_file;
   std::string format;
-  std::string table;
+  std::vector<std::string> tables;   // one, but of an import from an endpoint
   std::vector<std::string> columns;  // of CSV
   bool quiet = false;
   int64_t patience_seconds = 120;
@@ -34,6 +35,15 @@ struct BulkCommand {
   std::vector<std::string> types;
   std::string delimiter = ",";
   uint64_t connections = 8;
+
+  std::string from_endpoint;  // this and the rest: of an import from an endpoint
+  std::string from_region;
+  std::string from_profile;
+  std::string from_ca;
+  bool all_tables = false;
+  int64_t read_units = 0;
+  bool on_demand = false;
+  bool into = false;
 };
 
 // Adds the subcommands; what is given goes to `command`.
