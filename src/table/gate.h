@@ -6,6 +6,9 @@
 // most one gate; while it holds a gate it must not wait for a latch or another gate. So a held gate
 // opens when the writes that run have ended, however many wait for their turn at an item, and a
 // write of several tables that waits at one gate is inside no other that is held.
+//
+// Those inside are counted in two turns, so that a caller can wait for those that entered before it
+// and hold no others: newcomers are of the other turn.
 #pragma once
 
 #include <vector>
@@ -18,25 +21,45 @@ namespace stator::table {
 // Thread-safe.
 class Gate {
  public:
-  // False if the gate is closed or held; otherwise the caller must Leave.
-  bool Enter() {
+  // False if the gate is closed or held; otherwise the caller must Leave, with the turn that it got.
+  bool Enter(int* turn) {
     MutexLock lock(mutex_);
     if (closed_ || held_) return false;
-    ++inside_;
+    *turn = turn_;
+    ++inside_[turn_];
     return true;
   }
   enum class Entry { kEntered, kClosed, kLater };
   // As Enter, but for a gate that is held: then `later` is kept and runs when the gate opens, to
   // ask again.
-  Entry EnterOrWait(UniqueFunction<void()>* later) {
+  Entry EnterOrWait(UniqueFunction<void()>* later, int* turn) {
     MutexLock lock(mutex_);
     if (closed_) return Entry::kClosed;
     if (held_) {
       waiting_.push_back(std::move(*later));
       return Entry::kLater;
     }
-    ++inside_;
+    *turn = turn_;
+    ++inside_[turn_];
     return Entry::kEntered;
+  }
+  // Calls `left` once all that are inside now have left; inline if none are. Newcomers pass
+  // meanwhile. Any number of callers may wait.
+  void AwaitThoseInside(UniqueFunction<void()> left) {
+    {
+      MutexLock lock(mutex_);
+      if (inside_[1 - turn_] > 0) {
+        // Others wait for the earlier turn: it must be empty before it begins again.
+        next_leavers_.push_back(std::move(left));
+        return;
+      }
+      turn_ = 1 - turn_;
+      if (inside_[1 - turn_] > 0) {
+        leavers_.push_back(std::move(left));
+        return;
+      }
+    }
+    left();
   }
   // Makes newcomers wait from now on, until Open or Retire; `drained` runs once nobody is inside,
   // inline if that is already so. Not while it is held or closed.
@@ -44,20 +67,23 @@ class Gate {
     {
       MutexLock lock(mutex_);
       held_ = true;
-      if (inside_ > 0) {
+      if (inside_[0] + inside_[1] > 0) {
         drained_ = std::move(drained);
         return;
       }
     }
     drained();
   }
-  void Leave() {
+  void Leave(int turn) {
     UniqueFunction<void()> drained;
+    std::vector<UniqueFunction<void()>> leavers;
     {
       MutexLock lock(mutex_);
-      if (--inside_ > 0 || !(closed_ || held_)) return;
-      drained = std::move(drained_);
+      if (--inside_[turn] > 0) return;
+      if (turn != turn_) EndTurn(&leavers);
+      if ((closed_ || held_) && inside_[0] + inside_[1] == 0) drained = std::move(drained_);
     }
+    for (UniqueFunction<void()>& left : leavers) left();
     if (drained) drained();
   }
   // Refuses newcomers from now on; `drained` runs once nobody is inside, inline if that is already
@@ -66,7 +92,7 @@ class Gate {
     {
       MutexLock lock(mutex_);
       closed_ = true;
-      if (inside_ > 0) {
+      if (inside_[0] + inside_[1] > 0) {
         drained_ = std::move(drained);
         return;
       }
@@ -90,8 +116,22 @@ class Gate {
     for (UniqueFunction<void()>& later : waiting) later();
   }
 
+  // The earlier turn is empty: adds to `leavers` those that waited for it, and begins the next turn
+  // if others wait for this one.
+  void EndTurn(std::vector<UniqueFunction<void()>>* leavers) REQUIRES(mutex_) {
+    leavers->swap(leavers_);
+    if (next_leavers_.empty()) return;
+    turn_ = 1 - turn_;
+    std::vector<UniqueFunction<void()>>& next = inside_[1 - turn_] > 0 ? leavers_ : *leavers;
+    for (UniqueFunction<void()>& left : next_leavers_) next.push_back(std::move(left));
+    next_leavers_.clear();
+  }
+
   Mutex mutex_;
-  int inside_ GUARDED_BY(mutex_) = 0;
+  int turn_ GUARDED_BY(mutex_) = 0;                                 // of newcomers
+  int inside_[2] GUARDED_BY(mutex_) = {0, 0};                       // by turn
+  std::vector<UniqueFunction<void()>> leavers_ GUARDED_BY(mutex_);  // wait for the earlier turn
+  std::vector<UniqueFunction<void()>> next_leavers_ GUARDED_BY(mutex_);  // wait for this one
   bool closed_ GUARDED_BY(mutex_) = false;
   bool held_ GUARDED_BY(mutex_) = false;
   std::vector<UniqueFunction<void()>> waiting_ GUARDED_BY(mutex_);

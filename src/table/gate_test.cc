@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <future>
@@ -17,6 +18,7 @@
 #include "kv/fault_engine.h"
 #include "kv/memory_engine.h"
 #include "table/key_encoding.h"
+#include "table/settled_changes.h"
 #include "table/store.h"
 #include "table/test_await.h"
 
@@ -29,37 +31,104 @@ using model::ItemView;
 TEST(Gate, HoldsNewcomersUntilTheOthersHaveLeft) {
   for (const bool retire : {false, true}) {
     Gate gate;
-    ASSERT_TRUE(gate.Enter());
+    int turn = 0, other = 0;
+    ASSERT_TRUE(gate.Enter(&turn));
     bool drained = false;
     gate.Hold([&] { drained = true; });
-    EXPECT_FALSE(gate.Enter());
+    EXPECT_FALSE(gate.Enter(&other));
     std::vector<Gate::Entry> entries;
     UniqueFunction<void()> never = [] { ADD_FAILURE(); };
-    UniqueFunction<void()> later = [&] { entries.push_back(gate.EnterOrWait(&never)); };
-    EXPECT_EQ(gate.EnterOrWait(&later), Gate::Entry::kLater);
+    UniqueFunction<void()> later = [&] { entries.push_back(gate.EnterOrWait(&never, &other)); };
+    EXPECT_EQ(gate.EnterOrWait(&later, &other), Gate::Entry::kLater);
     EXPECT_FALSE(drained);
-    gate.Leave();
+    gate.Leave(turn);
     EXPECT_TRUE(drained);
     EXPECT_TRUE(entries.empty());
     retire ? gate.Retire() : gate.Open();
     ASSERT_EQ(entries.size(), 1u);
     EXPECT_EQ(entries[0], retire ? Gate::Entry::kClosed : Gate::Entry::kEntered);
-    EXPECT_EQ(gate.Enter(), !retire);
+    EXPECT_EQ(gate.Enter(&other), !retire);
   }
 }
 
 TEST(Gate, AClosedOneTellsWhenTheLastHasLeft) {
   Gate gate;
-  ASSERT_TRUE(gate.Enter());
+  int turn = 0;
+  ASSERT_TRUE(gate.Enter(&turn));
   bool drained = false;
   gate.Close([&] { drained = true; });
   UniqueFunction<void()> never = [] { ADD_FAILURE(); };
-  EXPECT_EQ(gate.EnterOrWait(&never), Gate::Entry::kClosed);
+  EXPECT_EQ(gate.EnterOrWait(&never, &turn), Gate::Entry::kClosed);
   EXPECT_FALSE(drained);
-  gate.Leave();
+  gate.Leave(turn);
   EXPECT_TRUE(drained);
   gate.Open();
-  EXPECT_TRUE(gate.Enter());
+  EXPECT_TRUE(gate.Enter(&turn));
+}
+
+TEST(Gate, ThoseInsideAreAwaitedAndNewcomersPass) {
+  Gate gate;
+  int first = 0, second = 0, third = 0, left = 0;
+  gate.AwaitThoseInside([&] { ++left; });
+  EXPECT_EQ(left, 1) << "nobody inside: inline";
+  ASSERT_TRUE(gate.Enter(&first));
+  gate.AwaitThoseInside([&] { ++left; });
+  ASSERT_TRUE(gate.Enter(&second));
+  // It waits for both.
+  gate.AwaitThoseInside([&] { left += 10; });
+  ASSERT_TRUE(gate.Enter(&third));
+  EXPECT_EQ(left, 1);
+  gate.Leave(first);
+  EXPECT_EQ(left, 2);
+  int fourth = 0;
+  ASSERT_TRUE(gate.Enter(&fourth));
+  gate.Leave(second);
+  EXPECT_EQ(left, 2) << "the third entered before the second caller's turn began";
+  gate.Leave(third);
+  EXPECT_EQ(left, 12);
+  bool drained = false;
+  gate.Hold([&] { drained = true; });
+  EXPECT_FALSE(drained);
+  gate.Leave(fourth);
+  EXPECT_TRUE(drained);
+  gate.AwaitThoseInside([&] { ++left; });
+  EXPECT_EQ(left, 13);
+}
+
+// Each thread inside shows the number that it read after it had entered. A caller that raises the
+// number and then waits must find no thread with an earlier one.
+TEST(Gate, ThoseInsideAreAwaitedUnderThreads) {
+  constexpr int kThreads = 3, kRounds = 2000;
+  constexpr int64_t kNobody = INT64_MAX;
+  Gate gate;
+  std::atomic<int64_t> number{0};
+  std::atomic<bool> stop{false};
+  std::atomic<int64_t> shown[kThreads];
+  for (auto& each : shown) each = kNobody;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      while (!stop) {
+        int turn = 0;
+        ASSERT_TRUE(gate.Enter(&turn));
+        shown[t] = number.load();
+        std::this_thread::yield();
+        shown[t] = kNobody;
+        gate.Leave(turn);
+      }
+    });
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    const int64_t mine = ++number;
+    std::promise<void> left;
+    gate.AwaitThoseInside([&] {
+      for (auto& each : shown) EXPECT_GE(each.load(), mine);
+      left.set_value();
+    });
+    left.get_future().wait();
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
 }
 
 TableDescriptor Describe(const std::string& name) {
@@ -187,6 +256,32 @@ TEST_F(GateOrder, AWriteThatWaitsForAnItemOfADroppedTableIsRefused) {
   std::sort(happened_.begin() + 1, happened_.begin() + 3);
   EXPECT_EQ(happened_, (Order{"first", "second refused", "third refused", "dropped"}));
   EXPECT_EQ(store_->latches().size(), 0u);
+}
+
+// A read of the past waits for the writes under way, and no write waits for it.
+TEST_F(GateOrder, AReaderOfANewMomentHoldsNoWrites) {
+  clock_.AdvanceMicros(1'000'000);
+  SettledChanges settled(*store_);
+  constexpr uint32_t kLog = 77;
+  const int64_t moment = clock_.NowMicros() - 1;
+  const auto await = [&](const std::string& name) {
+    settled.Await("a", kLog, moment, [this, name](Status status) {
+      EXPECT_TRUE(status.ok());
+      happened_.push_back(name);
+    });
+  };
+  WriteThatRuns("first", "a", "k");
+  await("settled");
+  await("settled too");
+  Write("another item", {"a"}, "j");
+  Write("the same item", {"a"}, "k");
+  EXPECT_EQ(happened_, Order{"another item"});
+  Finish();
+  // The write of the same item is inside before the first one has left.
+  std::sort(happened_.begin() + 1, happened_.end());
+  EXPECT_EQ(happened_, (Order{"another item", "first", "settled", "settled too", "the same item"}));
+  await("at once");
+  EXPECT_EQ(happened_.back(), "at once");
 }
 
 // The transaction is inside a's gate and has an item of a while it waits at b's.

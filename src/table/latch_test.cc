@@ -202,19 +202,20 @@ TEST(LatchTable, OneHolderAtATimeUnderThreads) {
 
 TEST(Gate, DrainsWhenTheLastHasLeft) {
   Gate gate;
-  ASSERT_TRUE(gate.Enter());
-  ASSERT_TRUE(gate.Enter());
+  int turn = 0;
+  ASSERT_TRUE(gate.Enter(&turn));
+  ASSERT_TRUE(gate.Enter(&turn));
   int drained = 0;
   gate.Close([&] { ++drained; });
-  EXPECT_FALSE(gate.Enter());
+  EXPECT_FALSE(gate.Enter(&turn));
   EXPECT_EQ(drained, 0);
-  gate.Leave();
+  gate.Leave(turn);
   EXPECT_EQ(drained, 0);
-  gate.Leave();
+  gate.Leave(turn);
   EXPECT_EQ(drained, 1);
   gate.Open();
-  ASSERT_TRUE(gate.Enter());
-  gate.Leave();
+  ASSERT_TRUE(gate.Enter(&turn));
+  gate.Leave(turn);
   EXPECT_EQ(drained, 1);
   gate.Close([&] { ++drained; });
   EXPECT_EQ(drained, 2) << "nobody inside: inline";
@@ -229,11 +230,12 @@ TEST(Gate, ClosesOnceUnderThreads) {
     for (int t = 0; t < 3; ++t) {
       threads.emplace_back([&] {
         for (int i = 0; i < 50; ++i) {
-          if (!gate.Enter()) return;
+          int turn = 0;
+          if (!gate.Enter(&turn)) return;
           ++inside;
           EXPECT_EQ(drained, 0);
           --inside;
-          gate.Leave();
+          gate.Leave(turn);
         }
       });
     }

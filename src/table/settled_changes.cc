@@ -16,38 +16,42 @@ constexpr size_t kMostLogs = 10'000;
 void SettledChanges::Await(const std::string& table, uint32_t log_tablet_id, int64_t micros,
                            Done done) {
   bool settled = false;
-  bool hold = false;
+  bool begin = false;
   {
     MutexLock lock(mutex_);
     if (logs_.size() > kMostLogs)
-      std::erase_if(logs_, [](const auto& entry) { return !entry.second.holding; });
+      std::erase_if(logs_, [](const auto& entry) { return !entry.second.awaiting; });
     Log& log = logs_[log_tablet_id];
     settled = micros <= log.until_micros;
     if (!settled) {
       log.waiting.emplace_back(micros, std::move(done));
-      hold = !log.holding;
-      log.holding = true;
+      begin = !log.awaiting;
+      log.awaiting = true;
     }
   }
   if (settled) return done(OkStatus());
-  if (hold) Hold(table, log_tablet_id);
+  if (begin) AwaitWrites(table, log_tablet_id);
 }
 
-void SettledChanges::Hold(const std::string& table, uint32_t log_tablet_id) {
-  auto until = std::make_shared<int64_t>(-1);
-  store_.WhileQuiet(
-      table,
-      [this, until](const TablePtr&) -> Status {
-        // A later change may have this time, but no earlier one.
-        *until = store_.change_clock().At(store_.clock().NowMicros()) - 1;
-        return OkStatus();
-      },
-      [this, table, log_tablet_id, until](Status held) {
-        Answer(table, log_tablet_id, std::move(held), *until);
-      });
+void SettledChanges::AwaitWrites(const std::string& table, uint32_t log_tablet_id) {
+  const TablePtr found = store_.Find(table);
+  if (found == nullptr) {
+    return Answer(table, log_tablet_id,
+                  Error(ErrorCode::kResourceNotFound,
+                        "Requested resource not found: Table: " + std::string(ShownName(table)) +
+                            " not found"),
+                  -1);
+  }
+  // A write takes its time inside the gate. So one that enters from here on has this time or a
+  // later one, and no earlier one. Those inside the gates of earlier versions have left them before
+  // this version was there.
+  const int64_t until = store_.change_clock().At(store_.clock().NowMicros()) - 1;
+  found->gate->AwaitThoseInside([this, found, table, log_tablet_id, until] {
+    Answer(table, log_tablet_id, OkStatus(), until);
+  });
 }
 
-void SettledChanges::Answer(const std::string& table, uint32_t log_tablet_id, Status held,
+void SettledChanges::Answer(const std::string& table, uint32_t log_tablet_id, Status awaited,
                             int64_t until_micros) {
   std::vector<Done> answered;
   bool again = false;
@@ -57,7 +61,7 @@ void SettledChanges::Answer(const std::string& table, uint32_t log_tablet_id, St
     log.until_micros = std::max(log.until_micros, until_micros);
     auto later = log.waiting.begin();
     for (auto& [micros, done] : log.waiting) {
-      if (!held.ok() || micros <= log.until_micros) {
+      if (!awaited.ok() || micros <= log.until_micros) {
         answered.push_back(std::move(done));
       } else {
         *later++ = {micros, std::move(done)};
@@ -65,10 +69,10 @@ void SettledChanges::Answer(const std::string& table, uint32_t log_tablet_id, St
     }
     log.waiting.erase(later, log.waiting.end());
     again = !log.waiting.empty();
-    log.holding = again;
+    log.awaiting = again;
   }
-  for (Done& done : answered) done(held.ok() ? OkStatus() : Status(held.error()));
-  if (again) Hold(table, log_tablet_id);
+  for (Done& done : answered) done(awaited.ok() ? OkStatus() : Status(awaited.error()));
+  if (again) AwaitWrites(table, log_tablet_id);
 }
 
 }  // namespace stator::table

@@ -15,9 +15,10 @@ namespace stator::table {
 
 class Store;
 
-// Waits for the changes up to a moment. The writes of a table are held for that
-// (Store::WhileQuiet), but one hold settles every moment before it: readers of moments that are at
-// least `lag` old make at most one in a `lag`. Thread-safe.
+// Waits for the changes up to a moment: for the writes that are under way, while later ones pass
+// (Gate::AwaitThoseInside). One wait settles every moment before it: readers of moments that are at
+// least `lag` old make at most one in a `lag`. Not where several processes share the store.
+// Thread-safe.
 class SettledChanges {
  public:
   // The store must outlive it.
@@ -25,19 +26,20 @@ class SettledChanges {
 
   using Done = UniqueFunction<void(Status)>;
   // Calls `done` once every change of the log with a time up to `micros`, which must be in the
-  // past, is durable: inline, or on any thread. `done` must not block. Errors as of
-  // Store::WhileQuiet.
+  // past, is durable: inline, or on any thread. `done` must not block. kResourceNotFound if it has to
+  // wait and there is no such table.
   void Await(const std::string& table, uint32_t log_tablet_id, int64_t micros, Done done);
 
  private:
   struct Log {
     int64_t until_micros = -1;  // all changes up to here are durable
-    bool holding = false;       // a hold is under way, which answers those who wait
+    bool awaiting = false;      // writes are awaited, and then those who wait are answered
     std::vector<std::pair<int64_t, Done>> waiting;
   };
 
-  void Hold(const std::string& table, uint32_t log_tablet_id);
-  void Answer(const std::string& table, uint32_t log_tablet_id, Status held, int64_t until_micros);
+  void AwaitWrites(const std::string& table, uint32_t log_tablet_id);
+  void Answer(const std::string& table, uint32_t log_tablet_id, Status awaited,
+              int64_t until_micros);
 
   Store& store_;
   Mutex mutex_;

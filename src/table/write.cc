@@ -68,13 +68,13 @@ class WriteOperation {
 
  private:
   void Prepare() {
-    latch_keys_.reserve(targets_.size());
-    for (const WriteTarget& target : targets_) latch_keys_.push_back(LatchKey(target));
+    places_.reserve(targets_.size());
+    for (const WriteTarget& target : targets_) places_.push_back({LatchKey(target)});
     order_.resize(targets_.size());
     std::iota(order_.begin(), order_.end(), size_t{0});
     if (order_.size() > 1) {
       std::sort(order_.begin(), order_.end(),
-                [this](size_t a, size_t b) { return latch_keys_[a] < latch_keys_[b]; });
+                [this](size_t a, size_t b) { return places_[a].latch < places_[b].latch; });
     }
     if (token_ == nullptr) {
       TakeLatches();
@@ -122,7 +122,7 @@ class WriteOperation {
         if (WaitedForLong()) return Abandon(Behind());
         TakeLatches();
       };
-      if (!store_.latches().Acquire(latch_keys_[order_[latched_]], &granted)) return;
+      if (!store_.latches().Acquire(places_[order_[latched_]].latch, &granted)) return;
       ++latched_;
     }
     PassGates();
@@ -144,7 +144,7 @@ class WriteOperation {
         const MustNotFail region("a write passes the gates of its tables");
         PassGates();
       };
-      switch (targets_[entered_].table->gate->EnterOrWait(&later)) {
+      switch (targets_[entered_].table->gate->EnterOrWait(&later, &places_[entered_].turn)) {
         case Gate::Entry::kEntered: ++entered_; break;
         case Gate::Entry::kLater: return;
         case Gate::Entry::kClosed:
@@ -160,7 +160,7 @@ class WriteOperation {
     // Not before the gates: pending images may be settled after a wait there.
     images_.resize(targets_.size());
     for (size_t i = 0; i < targets_.size(); ++i)
-      images_[i].pending = store_.latches().Pending(latch_keys_[i]);
+      images_[i].pending = store_.latches().Pending(places_[i].latch);
     if (shared_) {
       const bool known = token_ == nullptr &&
                          std::all_of(images_.begin(), images_.end(), [](const OldImage& image) {
@@ -464,7 +464,7 @@ class WriteOperation {
       // The body's.
     } else if (filled.ok()) {
       for (const auto& [i, image] : effects_.images)
-        store_.latches().SetPending(latch_keys_[i], image);
+        store_.latches().SetPending(places_[i].latch, image);
       if (token_ != nullptr && token_->record) RecordToken(&batch);
     } else {
       // An index that was being built is gone.
@@ -556,7 +556,7 @@ class WriteOperation {
       error_ = std::move(applied).error();
     }
     for (const auto& [i, image] : effects_.images)
-      store_.latches().Settle(latch_keys_[i], image.get(), ok);
+      store_.latches().Settle(places_[i].latch, image.get(), ok);
     if (written_token_ != nullptr) store_.latches().Settle(token_latch_, written_token_.get(), ok);
     for (const auto& [mark, time] : effects_.expiries) mark->Added(time);
     if (ok) effects_.CountGrowths();
@@ -597,7 +597,7 @@ class WriteOperation {
     token_guards_.clear();
     earlier_token_ = nullptr;
     written_token_ = nullptr;
-    latch_keys_.clear();
+    places_.clear();
     rereads_ = true;
     fate_ = std::make_shared<kv::BatchFate>();
     parts_.store(2);
@@ -701,7 +701,7 @@ class WriteOperation {
   void ReleaseLatches() {
     const size_t latched = std::exchange(latched_, 0);
     const bool token_latched = std::exchange(token_latched_, false);
-    for (size_t i = 0; i < latched; ++i) store_.latches().Release(latch_keys_[order_[i]]);
+    for (size_t i = 0; i < latched; ++i) store_.latches().Release(places_[order_[i]].latch);
     if (token_latched) store_.latches().Release(token_latch_);
   }
 
@@ -714,7 +714,7 @@ class WriteOperation {
 
   void Finish(Status status) {
     for (size_t i = 0; i < entered_; ++i) {
-      if (EarlierOfTable(i) == nullptr) targets_[i].table->gate->Leave();
+      if (EarlierOfTable(i) == nullptr) targets_[i].table->gate->Leave(places_[i].turn);
     }
     // The callback is destroyed by unwinding if it runs out of memory.
     RunOrOutOfMemory("the answer to a write", [&] {
@@ -738,12 +738,16 @@ class WriteOperation {
   bool token_read_ = false;
   std::shared_ptr<const PendingImage> earlier_token_;  // pending entries: the one that was seen,
   std::shared_ptr<const PendingImage> written_token_;  // and ours
-  std::vector<std::string> latch_keys_;                // of targets_[i]
-  std::vector<size_t> order_;                          // targets by latch key
-  bool builds_ = false;  // an index of a target's table is being built
-  size_t entered_ = 0;   // targets whose tables' gates are passed
-  size_t latched_ = 0;   // latches held, in order_
-  size_t read_ = 0;      // images read
+  struct Place {
+    std::string latch;  // the key of the target's latch
+    int turn = 0;       // of the gate of its table, if it was the first to pass it
+  };
+  std::vector<Place> places_;  // of targets_[i]
+  std::vector<size_t> order_;  // targets by latch key
+  bool builds_ = false;        // an index of a target's table is being built
+  size_t entered_ = 0;         // targets whose tables' gates are passed
+  size_t latched_ = 0;         // latches held, in order_
+  size_t read_ = 0;            // images read
   std::vector<OldImage> images_;
   WriteEffects effects_;
   History::Recording recording_;  // of what the batch replaces
