@@ -64,6 +64,7 @@ class Connection::HandedOut final : public Exchange {
   bool IsSecure() const override { return connection_.tls_ != nullptr; }
   int listener() const override { return connection_.listener_; }
   Executor& loop() override { return connection_.loop_; }
+  bool HasLeft() const override { return connection_.left_.load(std::memory_order_relaxed); }
   void Send(Reply reply) override {
     if (std::exchange(answered_, true)) return;
     connection_.Answer(std::move(reply));
@@ -119,7 +120,10 @@ void Connection::OnEvents(uint32_t events) {
     Close();
     return;
   }
-  if ((events & EPOLLRDHUP) != 0) half_closed_ = true;
+  if ((events & EPOLLRDHUP) != 0) {
+    half_closed_ = true;
+    left_.store(true, std::memory_order_relaxed);
+  }
   if ((events & (EPOLLIN | EPOLLRDHUP)) != 0) readable_ = true;
   if (tls_ != nullptr && tls_->wants_write() && (events & EPOLLOUT) != 0) readable_ = true;
   if ((events & EPOLLOUT) != 0 && blocked_ && !put_off_) {
@@ -667,6 +671,7 @@ void Connection::ReleaseExchange() {
 
 void Connection::Close() {
   if (closed()) return;
+  left_.store(true, std::memory_order_relaxed);
   loop_.Disarm(this);
   if (std::exchange(counted_as_shaking_, false)) loop_.EndHandshake();
   if (tls_ != nullptr && !blocked_) tls_->SayGoodbye();

@@ -6,6 +6,7 @@
 //   connection lives on until its last exchange is gone.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -120,8 +121,9 @@ class Connection final : public EventSink {
   AfterFlush after_flush_ = AfterFlush::kGoOn;
   bool readable_ = false;     // epoll is edge-triggered: bytes may wait until a read says otherwise
   bool half_closed_ = false;  // the client will send no more; only a read tells where its bytes end
-  bool blocked_ = false;      // the socket takes no more output for now, or put_off_
-  bool put_off_ = false;      // the output had its share of this round
+  std::atomic<bool> left_{false};  // half_closed_ or closed(), for threads with an exchange
+  bool blocked_ = false;           // the socket takes no more output for now, or put_off_
+  bool put_off_ = false;           // the output had its share of this round
   bool advancing_ = false;
   bool counted_as_shaking_ = false;  // by the loop
   bool queued_ = false;              // in one of the loop's resume lists

@@ -70,6 +70,9 @@ class Exchange {
   // loop has gone through the events it is working on, together with the replies to the requests
   // pipelined behind it. Never calls the handler.
   virtual void Send(Reply reply) = 0;
+  // Whether the client has closed the connection, or its side of it, so that it will hardly read a
+  // reply. For any thread, for work that can be left.
+  virtual bool HasLeft() const { return false; }
   // Counts the bytes that the request holds beside its body, up to its reply. Its calls are for any
   // thread.
   virtual MemoryLease& memory() = 0;

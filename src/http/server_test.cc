@@ -203,6 +203,27 @@ TEST_F(ServerTest, ClosesWhenTheClientAsksForIt) {
   EXPECT_TRUE(half.ReadEnd());
 }
 
+TEST_F(ServerTest, AnExchangeTellsThatItsClientHasLeft) {
+  for (const bool half : {false, true}) {
+    Held held;
+    auto server = Serve({}, clock_, [&](Executor&) { return held.MakeHandler(); });
+    TestClient client(server->port());
+    client.Send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n");
+    ASSERT_TRUE(Eventually([&] { return held.count == 1; }));
+    const auto has_left = [&held] {
+      std::lock_guard lock(held.mutex);
+      return held.exchanges.front()->HasLeft();
+    };
+    EXPECT_FALSE(has_left());
+    half ? client.HalfClose() : client.Close();
+    ASSERT_TRUE(Eventually(has_left));
+    held.AnswerFirst("late ");
+    if (half) {
+      EXPECT_EQ(client.Read().body, "late ");
+    }
+  }
+}
+
 TEST_F(ServerTest, SaysContinueOnlyToABodyItWillRead) {
   ServerOptions options;
   options.max_body_bytes = 1000;

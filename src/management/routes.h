@@ -20,6 +20,8 @@ struct Call {
   std::string_view name;   // what stands for NAME in the row's path; empty: the row has none
   std::string_view body;
   std::string_view accept;
+  // Whether the client has gone (http::Exchange::HasLeft); null for calls on the loop.
+  std::function<bool()> has_left = nullptr;
 };
 
 struct Route {

@@ -40,16 +40,17 @@ class PageReader {
     if (request_.fetch) return FetchStep(tier, budget);
     int64_t step_bytes = 0;
     bool complete = true;
+    past_turn_end_ = 0;
     TRY(store_.ScanTablet(
         Next(budget), tier,
         [&](std::string_view key, model::ItemView item) {
           if (IsForWorker(item)) return complete = false;
           // Nothing stood there at a moment of the past.
           if (!item.exists()) [[unlikely]]
-            return Pass(key);
+            return Pass(key) && (complete = HasTurn());
           if (!Take(key, item, item) || EndsPast(key)) return false;
           step_bytes += static_cast<int64_t>(item.size_bytes());
-          complete = step_bytes < budget && steps_ < steps_budget_;
+          complete = step_bytes < budget && steps_ < steps_budget_ && HasTurn();
           return complete;
         },
         request_.past.get()));
@@ -209,6 +210,15 @@ class PageReader {
     return !EndsPast(key);
   }
 
+  // Whether a step of the past may go on. Bytes that are read before its first item are not counted:
+  // they would be read again if the step ended there.
+  bool HasTurn() {
+    if (request_.past == nullptr) return true;
+    const uint64_t read = request_.past->read_bytes();
+    if (past_turn_end_ == 0) past_turn_end_ = read + kPastTurnBytes;
+    return read < past_turn_end_;
+  }
+
   // Ends the page at a key if the past took long to read: many keys of it may have no item.
   bool EndsPast(std::string_view key) {
     if (request_.past == nullptr || request_.past->read_bytes() < kMaxPastBytes) return false;
@@ -309,7 +319,8 @@ class PageReader {
   uint64_t steps_budget_ = UINT64_MAX;  // steps_ at which the step ends
   size_t long_item_ = SIZE_MAX;         // encoded bytes of an item that takes kInlineSteps and more
   bool here_ = false;                   // this step is the loop's
-  bool refused_ = false;                // memory has no room for the next item
+  uint64_t past_turn_end_ = 0;  // read_bytes() of the past at which the step ends; 0: not known yet
+  bool refused_ = false;        // memory has no room for the next item
   bool met_long_item_ = false;
   Page page_;
   AnswerBytes answer_;

@@ -33,6 +33,9 @@ inline constexpr uint64_t kPageTurnSteps = 10'000'000;
 // Bytes of items and of records of a change log after which a page of the past ends as if it were
 // full: some 10 to 50 ms.
 inline constexpr uint64_t kMaxPastBytes = 16 << 20;
+// Bytes of items and records, behind the first item that a turn on a worker comes to, after which
+// the page waits for its next turn.
+inline constexpr uint64_t kPastTurnBytes = 4 << 20;
 
 struct PageRequest {
   ReadTarget target;

@@ -419,8 +419,8 @@ TEST(BatchGetItem, LeavesKeysUnprocessedWhileMemoryIsShort) {
 }
 
 // Each key of the past is a seek in every day of the log.
-TEST(BatchGetItem, NoKeyOfThePastIsReadOnTheLoop) {
-  TestWorld world(kSeed + 8);
+// Makes a table with a change log.
+void CreateWithPast(TestWorld& world) {
   world.Create("t", ScalarAttributeType::kN);
   ASSERT_TRUE(table::RequireChangeLogs(*world.store).ok());
   ASSERT_TRUE(table::Await<Result<table::TablePtr>>([&world](auto done) {
@@ -432,6 +432,47 @@ TEST(BatchGetItem, NoKeyOfThePastIsReadOnTheLoop) {
                     },
                     std::move(done));
               }).ok());
+}
+
+// A page that has to read 10 MB to tell what 100 small items were lets others have the worker.
+TEST(Page, ThePastIsReadInTurns) {
+  TestWorld world(kSeed + 9);
+  CreateWithPast(world);
+  constexpr int64_t kItems = 100;
+  const auto put_all = [&world](size_t padding) {
+    for (int64_t i = 0; i < kItems; ++i) ASSERT_TRUE(world.Put("t", BigItem("p", i, padding)).ok());
+  };
+  put_all(10);
+  world.clock.AdvanceMicros(10'000'000);
+  const int64_t moment = world.clock.NowMicros() / 1000 - 5000;
+  put_all(100'000);
+  for (const bool reverse : {false, true}) {
+    QueryRequest request = QueryOf("pk = :p", {{":p", "'p'"}});
+    request.scan_index_forward = !reverse;
+    std::optional<Result<QueryResponse>> answer;
+    Context context{world.env, world.loop, ""};
+    context.as_of_millis = moment;
+    Query(context, std::move(request),
+          [&answer](Result<QueryResponse> response) { answer.emplace(std::move(response)); });
+    // Each turn on the worker comes back to the loop.
+    int turns = 0;
+    for (; !answer; ++turns) world.loop.RunOne();
+    ASSERT_TRUE(answer->ok()) << answer->error().message();
+    EXPECT_GE(turns, 3);
+    EXPECT_LE(turns, 8);
+    EXPECT_FALSE((*answer)->last_evaluated_key.has_value());
+    int64_t next = reverse ? kItems : -1;
+    for (const model::ItemView item : *(*answer)->items) {
+      next += reverse ? -1 : 1;
+      EXPECT_EQ(item.encoded(), BigItem("p", next, 10));
+    }
+    EXPECT_EQ(next, reverse ? 0 : kItems - 1);
+  }
+}
+
+TEST(BatchGetItem, NoKeyOfThePastIsReadOnTheLoop) {
+  TestWorld world(kSeed + 8);
+  CreateWithPast(world);
   constexpr size_t kItems = 60;
   BatchGetItemRequest request;
   request.request_items.resize(1);

@@ -29,6 +29,7 @@ class AuditedExchange final : public http::Exchange {
   const http::Request& request() const override { return exchange_->request(); }
   std::string PeerAddress() const override { return exchange_->PeerAddress(); }
   Executor& loop() override { return exchange_->loop(); }
+  bool HasLeft() const override { return exchange_->HasLeft(); }
   void Send(http::Reply reply) override;
   MemoryLease& memory() override { return exchange_->memory(); }
 

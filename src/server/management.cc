@@ -59,6 +59,11 @@ constexpr int kReadingThreads = 2;
 constexpr int kPastThreads = 2;
 // Simulations that wait for the one that is played: the last of them waits 10 s.
 constexpr size_t kMaxPlays = 4;
+// Calls of the past that wait for them: the last of them waits some seconds.
+constexpr size_t kMostPastCalls = 64;
+// Is read by a client that has closed its side of the connection only.
+constexpr std::string_view kClientLeft =
+    "The client closed its side of the connection before the call was made";
 constexpr std::string_view kManagementHeader = "X-Stator-Management";
 
 http::Reply Text(int status, std::string body) {
@@ -153,7 +158,7 @@ Management::Management(ops::Environment& environment, Metrics& metrics, ClockCon
       scrapes_(1, kMaxScrapes),
       reads_(kReadingThreads, 256),
       plays_(1, kMaxPlays),
-      past_(kPastThreads, 256) {
+      past_(kPastThreads, kMostPastCalls) {
   if (options_.recording != nullptr)
     advice_.emplace(environment, *options_.recording, machine_clock_);
   AddRoutes();
@@ -235,9 +240,13 @@ void Management::Run(const Route& route, std::string_view name,
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
   UniqueFunction<void()> task = [shared, &loop, &route, name]() mutable {
     // The name is a view of the request, which is there until the reply is.
-    Call call = management::CallOf((*shared)->request());
+    const http::Exchange& exchange = **shared;
+    Call call = management::CallOf(exchange.request());
     call.name = name;
-    http::Reply reply = route.handler(call);
+    call.has_left = [&exchange] { return exchange.HasLeft(); };
+    // A call that changes something is made, whether its client waits for the answer or not.
+    const bool leaves = route.runs != Route::Runs::kSlowly && call.has_left();
+    http::Reply reply = leaves ? Message(503, kClientLeft) : route.handler(call);
     // Nothing of the exchange stays on this thread: it must end in its loop's turn.
     loop.Post([shared = std::move(shared), reply = std::move(reply)]() mutable {
       (*shared)->Send(std::move(reply));
@@ -463,9 +472,10 @@ void Management::AddPast() {
     const bool changes = what == "undo" || what == "forget";
     const Route::Runs runs = changes ? Route::Runs::kSlowly : Route::Runs::kPast;
     routes_.Add(
-        {"POST", path, does, runs, [this, what](const Call& call) {
+        {"POST", path, does, runs, [this, what, changes](const Call& call) {
            if (stopping_) return Message(503, "The server is stopping");
-           http::Reply reply = OrOverloaded(HandlePast(environment_, what, call.name, call.body));
+           http::Reply reply = OrOverloaded(HandlePast(environment_, what, call.name, call.body,
+                                                       changes ? nullptr : call.has_left));
            const std::string table(call.name);
            if (reply.status == 200 && what == "forget")
              events_->Note("forget", "The history of an item of table " + table + " was erased");

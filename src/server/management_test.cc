@@ -266,6 +266,33 @@ TEST_F(ManagementTest, FewSimulationsWaitAndReportsDoNotWaitForThem) {
   loop_.RunUntil([&] { return std::all_of(replies.begin(), replies.end(), answered); });
 }
 
+TEST_F(ManagementTest, ReadsOfClientsThatHaveLeftAreNotMade) {
+  const std::unique_ptr<Management> management = Make();
+  const auto send = [&](std::string_view method, std::string_view target, std::string_view body) {
+    std::optional<http::Reply> reply;
+    http::Request request;
+    request.method = method;
+    request.target = target;
+    request.headers = kGood;
+    request.headers.push_back({"Host", "localhost:8000"});
+    request.body = body;
+    auto exchange = std::make_unique<TestExchange>(loop_, std::move(request), &reply);
+    exchange->has_left = true;
+    management->Handle(std::move(exchange));
+    loop_.RunUntil([&] { return reply.has_value(); });
+    return std::move(*reply);
+  };
+  for (const std::string_view call : {"at", "difference", "history"}) {
+    const http::Reply reply = send("POST", "/_stator/tables/none/past/" + std::string(call), "{}");
+    EXPECT_EQ(reply.status, 503) << call;
+    EXPECT_NE(reply.body.find("closed its side"), std::string::npos) << reply.body;
+  }
+  EXPECT_EQ(send("GET", "/_stator/status", "").status, 503);
+  // Calls that change something are made.
+  EXPECT_EQ(send("POST", "/_stator/tables/none/past/forget", "{}").status, 404);
+  EXPECT_EQ(send("POST", "/_stator/reset", "").status, 200);
+}
+
 TEST_F(ManagementTest, CallsThatLookBackAnswerWhereTheProcessHasThem) {
   WriteMusic();
   ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());

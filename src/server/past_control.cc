@@ -13,6 +13,7 @@
 #include "base/pump.h"
 #include "base/time_text.h"
 #include "guard/requests.h"
+#include "ops/answer_bytes.h"
 #include "ops/as_of.h"
 #include "ops/backup_arn.h"
 #include "ops/checks.h"
@@ -39,6 +40,7 @@ struct PastRequest {
   std::string start;
   int64_t limit = kUsualOnPage;
   bool apply = false;
+  std::function<bool()> has_left = nullptr;
 };
 
 // The members that a call knows, by their first letters: at, from, to, key, start, limit, apply.
@@ -198,6 +200,8 @@ Result<std::string> ItemKeyIn(const table::Table& table, const PastRequest& requ
 transfer::PageLimits LimitsOf(const PastRequest& request) {
   transfer::PageLimits limits;
   limits.changes = static_cast<size_t>(request.limit);
+  limits.size_of_image = ops::RenderedBound;
+  limits.is_left = request.has_left;
   return limits;
 }
 
@@ -219,23 +223,26 @@ Result<std::string> At(ops::Environment& env, const table::TablePtr& table,
   const std::string end = table::EndOfItemKeys();
   const transfer::PageLimits limits = LimitsOf(request);
   std::string items, next;
-  size_t count = 0, bytes = 0;
+  size_t count = 0;
+  bool is_left = false;
   kv::Range range{table->descriptor.tablet(), begin, end};
   TRY(moment->Scan(env.store.engine(), range, kv::Tier::kAny,
                    [&](std::string_view key, model::ItemView item) {
-                     if (count >= limits.changes || bytes >= limits.image_bytes) {
+                     is_left = limits.IsLeft();
+                     if (is_left) return false;
+                     if (count >= limits.changes || items.size() >= limits.image_bytes) {
                        next = PositionText(key);
                        return false;
                      }
                      if (item.exists()) {
                        if (count++ > 0) items.push_back(',');
-                       bytes += item.encoded().size();
                        api::AppendItemJson(&items, item);
                      }
                      if (moment->read_bytes() < limits.read_bytes) return true;
                      next = PositionText(std::string(key) + '\0');
                      return false;
                    }));
+  if (is_left) return transfer::PageIsLeft();
   return out + fmt::format(R"(,"items":[{}],"next":{}}})", items, next.empty() ? "null" : next) +
          "\n";
 }
@@ -349,8 +356,10 @@ Result<std::string> Forget(ops::Environment& env, const table::TablePtr& table,
 }  // namespace
 
 Result<std::string> HandlePast(ops::Environment& environment, std::string_view call,
-                               std::string_view table, std::string_view body) {
-  ASSIGN_OR_RETURN(const PastRequest request, Parse(call, body));
+                               std::string_view table, std::string_view body,
+                               const std::function<bool()>& has_left) {
+  ASSIGN_OR_RETURN(PastRequest request, Parse(call, body));
+  request.has_left = has_left;
   const table::TablePtr found = environment.store.Find(table);
   if (found == nullptr)
     return Error(ErrorCode::kResourceNotFound, fmt::format("There is no table {}", table));

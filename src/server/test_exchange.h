@@ -19,8 +19,10 @@ class TestExchange : public http::Exchange {
   void Send(http::Reply reply) override { reply_->emplace(std::move(reply)); }
   MemoryLease& memory() override { return lease_; }
   int listener() const override { return came_to; }
+  bool HasLeft() const override { return has_left; }
 
   int came_to = 0;
+  bool has_left = false;
 
  private:
   Executor& loop_;

@@ -210,6 +210,10 @@ Result<int64_t> EndOfChanges(table::Store& store, const table::Table& table) {
 
 }  // namespace
 
+Error PageIsLeft() {
+  return Error(ErrorCode::kUnavailable, "The client closed its side of the connection");
+}
+
 Result<DifferencePage> ReadDifference(table::Store& store, const table::Table& table,
                                       const table::LoggedMoment& from,
                                       const table::LoggedMoment& to, std::string_view begin,
@@ -225,6 +229,7 @@ Result<DifferencePage> ReadDifference(table::Store& store, const table::Table& t
   uint64_t read_bytes = 0;
   size_t image_bytes = 0;
   for (size_t read_items = 0;; ++read_items) {
+    if (limits.IsLeft()) return PageIsLeft();
     // The first place of all days. If it is not known what is there, the page ends before it.
     const ChangedInDay* first = nullptr;
     uint64_t read = read_bytes + from.read_bytes() + to.read_bytes() - read_before;
@@ -253,7 +258,7 @@ Result<DifferencePage> ReadDifference(table::Store& store, const table::Table& t
     if (change.before == change.after) continue;
     ASSIGN_OR_RETURN(change.micros, LastChange(store.engine(), log, change.key, from.last_micros(),
                                                to.last_micros(), &read_bytes));
-    image_bytes += change.before.size() + change.after.size();
+    image_bytes += limits.SizeOf(change.before) + limits.SizeOf(change.after);
     page.changes.push_back(std::move(change));
   }
   return page;
@@ -283,6 +288,10 @@ Result<DifferencePage> ReadVersions(table::Store& store, const table::Table& tab
             decoded = std::move(record).error();
             return false;
           }
+          if (limits.IsLeft()) {
+            decoded = PageIsLeft();
+            return false;
+          }
           const ChangePlace place{record->micros, record->stamp};
           if (place.micros == first.micros && place.stamp < first.stamp) return true;
           // The image that a change left is the one that the next change replaced.
@@ -296,7 +305,7 @@ Result<DifferencePage> ReadVersions(table::Store& store, const table::Table& tab
           change.key = key;
           change.before = std::string(record->before);
           change.micros = record->micros;
-          image_bytes += 2 * change.before.size();
+          image_bytes += 2 * limits.SizeOf(change.before);
           page.changes.push_back(std::move(change));
           return true;
         }));

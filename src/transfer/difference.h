@@ -5,7 +5,9 @@
 // durable, and the earlier one in the log (ops/as_of.h). Everything blocks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,9 +21,21 @@ namespace stator::transfer {
 
 struct PageLimits {
   size_t changes = 100;
-  size_t image_bytes = 1 << 20;   // but for one change
+  size_t image_bytes = 1 << 20;  // of all images, but for one change
+  // Returns the bytes that an image counts as; null: those that it has.
+  int64_t (*size_of_image)(std::string_view encoded) = nullptr;
   uint64_t read_bytes = 8 << 20;  // of items and records, but for one change
+  // Asked between items: true ends reading with kUnavailable; null: nothing does.
+  std::function<bool()> is_left = nullptr;
+
+  size_t SizeOf(std::string_view image) const {
+    return size_of_image == nullptr ? image.size() : static_cast<size_t>(size_of_image(image));
+  }
+  bool IsLeft() const { return is_left && is_left(); }
 };
+
+// Returns the error of a page whose client has gone.
+Error PageIsLeft();
 
 // An item, encoded, before and after; empty: there was none.
 struct ItemChange {

@@ -252,7 +252,47 @@ TEST_P(DifferenceTest, UndoLeavesWhatChangedLaterAlone) {
   EXPECT_EQ(place_.Items(), after);
 }
 
-TEST_P(DifferenceTest, OneHoldOfWritesSettlesAllMomentsBeforeIt) {
+TEST_P(DifferenceTest, PagesEndByTheSizeOfImagesAndWhenTheirClientHasGone) {
+  TurnOn(world());
+  const int64_t from = now();
+  for (int version = 0; version < 6; ++version) {
+    world().clock.AdvanceMicros(kSecond);
+    for (int i = 0; i < 6; ++i) place_.Put(i, "version " + std::to_string(version));
+  }
+  const int64_t to = now();
+  const auto read = [&](const PageLimits& limits) {
+    const auto first = Open(from), last = Open(to);
+    return std::pair(
+        ReadDifference(*world().store, *place_.table(), *first, *last, "", limits),
+        ReadVersions(*world().store, *place_.table(), KeyOf(1), *first, *last, "", limits));
+  };
+  PageLimits limits;
+  const auto all = read(limits);
+  EXPECT_EQ(all.first.value().changes.size(), 6u);
+  EXPECT_EQ(all.second.value().changes.size(), 6u);
+  // One image of each change alone fills a third of the page.
+  limits.size_of_image = [](std::string_view) { return int64_t{200'000}; };
+  const auto few = read(limits);
+  EXPECT_EQ(few.first.value().changes.size(), 3u);
+  EXPECT_EQ(few.second.value().changes.size(), 3u);
+  EXPECT_TRUE(few.first->next.has_value());
+  EXPECT_TRUE(few.second->next.has_value());
+  int asked = 0;
+  limits.is_left = [&asked] { return ++asked > 2; };
+  const Result<DifferencePage> left =
+      ReadDifference(*world().store, *place_.table(), *Open(from), *Open(to), "", limits);
+  ASSERT_FALSE(left.ok());
+  EXPECT_EQ(left.error().code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(asked, 3);
+  asked = 0;
+  const Result<DifferencePage> versions =
+      ReadVersions(*world().store, *place_.table(), KeyOf(1), *Open(from), *Open(to), "", limits);
+  ASSERT_FALSE(versions.ok());
+  EXPECT_EQ(versions.error().code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_P(DifferenceTest, OneWaitForWritesSettlesAllMomentsBeforeIt) {
   TurnOn(world());
   table::SettledChanges settled(*world().store);
   world().clock.AdvanceMicros(kSecond);
@@ -262,7 +302,7 @@ TEST_P(DifferenceTest, OneHoldOfWritesSettlesAllMomentsBeforeIt) {
         [&](auto done) { settled.Await(name, log, micros, std::move(done)); });
   };
   EXPECT_TRUE(await("tab", now() - 10).ok());
-  // No hold is needed any more: the name is not looked at.
+  // Nothing is awaited any more: the name is not looked at.
   EXPECT_TRUE(await("none", now() - 1).ok());
   world().clock.AdvanceMicros(kSecond);
   EXPECT_FALSE(await("none", now() - 1).ok());
