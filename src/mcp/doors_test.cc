@@ -2,8 +2,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <condition_variable>
 #include <csignal>
+#include <functional>
+#include <future>
+#include <map>
+#include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "http/test_client.h"
 #include "mcp/http_door.h"
@@ -81,8 +90,13 @@ TEST(Stdio, NonsenseEndsNothing) {
 class HttpDoorTest : public testing::Test {
  protected:
   void Start(std::string token) {
+    HttpDoor::Options options;
+    options.token = std::move(token);
+    Start(std::move(options));
+  }
+  void Start(HttpDoor::Options options) {
     Result<std::unique_ptr<HttpDoor>> door =
-        HttpDoor::Listen({0, std::move(token)}, protocol_, clock_);
+        HttpDoor::Listen(std::move(options), protocol_, clock_);
     ASSERT_TRUE(door.ok()) << door.error().message();
     door_ = *std::move(door);
     door_->Start();
@@ -145,6 +159,108 @@ TEST_F(HttpDoorTest, ALongMessageIsRefusedBeforeItIsRead) {
   EXPECT_TRUE(
       client.Send(fmt::format("{}\r\nContent-Length: {}\r\n\r\n", kPost, kMostMessageBytes + 1)));
   EXPECT_EQ(client.Read().status, 413);
+}
+
+// A simulation that lasts until Release.
+class HeldPlay {
+ public:
+  std::function<void()> Hook() {
+    return [this] {
+      if (++begun_ == 1) has_begun_.set_value();
+      released_.wait();
+    };
+  }
+  void AwaitBegun() { has_begun_.get_future().wait(); }
+  int begun() const { return begun_; }
+  void Release() { release_.set_value(); }
+
+ private:
+  std::atomic<int> begun_{0};
+  std::promise<void> has_begun_, release_;
+  std::shared_future<void> released_ = release_.get_future().share();
+};
+
+std::string SimulateWith(size_t padding) {
+  return fmt::format(
+      R"({{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"simulate",)"
+      R"("arguments":{{"scenario":"nonsense = ["}},"padding":"{}"}}}})",
+      std::string(padding, 'x'));
+}
+
+// Statuses of messages that are sent at once, as they come.
+class Senders {
+ public:
+  explicit Senders(std::function<int()> send) : send_(std::move(send)) {}
+  ~Senders() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  void Send(int count) {
+    for (int i = 0; i < count; ++i) {
+      threads_.emplace_back([this] {
+        const int status = send_();
+        const std::lock_guard lock(mutex_);
+        ++statuses_[status];
+        changed_.notify_all();
+      });
+    }
+  }
+  // Waits until `count` messages have been answered with `status`.
+  void Await(int status, int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return statuses_[status] >= count; });
+  }
+  int Count(int status) {
+    const std::lock_guard lock(mutex_);
+    return statuses_[status];
+  }
+
+ private:
+  const std::function<int()> send_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, int> statuses_;
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(HttpDoorTest, SimulationsHoldNoOtherMessage) {
+  HeldPlay play;
+  HttpDoor::Options options;
+  options.before_play = play.Hook();
+  Start(std::move(options));
+  Senders senders([this] { return Send(kPost, SimulateWith(0)).status; });
+  senders.Send(1);
+  play.AwaitBegun();
+  // Four wait, and two are refused.
+  senders.Send(6);
+  senders.Await(503, 2);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Send(kPost).body, kPong);
+  EXPECT_EQ(play.begun(), 1);
+  play.Release();
+  senders.Await(200, 5);
+  EXPECT_EQ(senders.Count(503), 2);
+  EXPECT_EQ(play.begun(), 5);
+}
+
+TEST_F(HttpDoorTest, ParsedMessagesAreInTheAccountOfMemory) {
+  HeldPlay play;
+  HttpDoor::Options options;
+  options.before_play = play.Hook();
+  options.most_inflight_bytes = 80 << 20;  // one of the longest, parsed
+  Start(std::move(options));
+  constexpr size_t kLong = kMostMessageBytes - 1000;
+  Senders senders([this] { return Send(kPost, SimulateWith(kLong)).status; });
+  senders.Send(1);
+  play.AwaitBegun();
+  const std::string long_ping =
+      fmt::format(R"({{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":"{}"}}}})",
+                  std::string(kLong, 'x'));
+  const http::ClientReply refused = Send(kPost, long_ping);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find("memory"), std::string::npos) << refused.body;
+  EXPECT_EQ(Send(kPost).body, kPong);
+  play.Release();
+  senders.Await(200, 1);
+  EXPECT_EQ(Send(kPost, long_ping).body, kPong);
 }
 
 }  // namespace

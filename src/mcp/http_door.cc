@@ -14,8 +14,14 @@ namespace {
 
 constexpr int kThreads = 4;
 constexpr size_t kMostWaiting = 32;
+// Simulations and lessons have one thread, so that they hold no other message. The last that waits
+// for it waits 10 s.
+constexpr size_t kMostPlays = 4;
 constexpr int kMostConnections = 64;
-constexpr size_t kMostInflight = 64 << 20;
+// A parsed message takes for each of its bytes: 8 of the tape, 4 of an index, 5/3 of texts, and 1
+// of a copy with padding. The few KB of a short one are not counted.
+constexpr int64_t kParsedBytes = 15;
+constexpr size_t kShortMessage = 4 << 10;
 constexpr int64_t kDrainMicros = 5'000'000;
 constexpr std::string_view kPath = "/mcp";
 constexpr std::string_view kBearer = "bearer ";
@@ -58,16 +64,19 @@ bool IsJson(std::string_view type) {
 
 }  // namespace
 
-HttpDoor::HttpDoor(std::string token, const Protocol& protocol)
-    : token_(std::move(token)), protocol_(protocol), threads_(kThreads, kMostWaiting) {}
+HttpDoor::HttpDoor(Options options, const Protocol& protocol)
+    : options_(std::move(options)),
+      protocol_(protocol),
+      threads_(kThreads, kMostWaiting),
+      plays_(1, kMostPlays) {}
 
 Result<std::unique_ptr<HttpDoor>> HttpDoor::Listen(Options options, const Protocol& protocol,
                                                    const Clock& clock) {
-  std::unique_ptr<HttpDoor> door(new HttpDoor(std::move(options.token), protocol));
+  std::unique_ptr<HttpDoor> door(new HttpDoor(std::move(options), protocol));
   http::ServerOptions listen;
-  listen.port = options.port;
+  listen.port = door->options_.port;
   listen.max_body_bytes = kMostMessageBytes;
-  listen.max_inflight_bytes = kMostInflight;
+  listen.max_inflight_bytes = door->options_.most_inflight_bytes;
   listen.max_connections = kMostConnections;
   ASSIGN_OR_RETURN(door->server_, http::Server::Listen(std::move(listen), RefusalTexts(), clock));
   return door;
@@ -84,6 +93,7 @@ void HttpDoor::Start() {
 void HttpDoor::Stop() {
   if (server_ != nullptr) server_->Drain(kDrainMicros);
   threads_.Stop();
+  plays_.Stop();
 }
 
 std::unique_ptr<http::Reply> HttpDoor::Refusal(const http::Request& request) const {
@@ -96,10 +106,10 @@ std::unique_ptr<http::Reply> HttpDoor::Refusal(const http::Request& request) con
   if (!foreign.empty()) return refuse(403, foreign);
   if (request.target.substr(0, request.target.find('?')) != kPath)
     return refuse(404, "The path is /mcp");
-  if (!token_.empty()) {
+  if (!options_.token.empty()) {
     const std::string_view given = request.header("Authorization");
     const bool bears = access::EqualsIgnoringCase(given.substr(0, kBearer.size()), kBearer);
-    if (!bears || !access::EqualInConstantTime(given.substr(kBearer.size()), token_)) {
+    if (!bears || !access::EqualInConstantTime(given.substr(kBearer.size()), options_.token)) {
       auto reply = refuse(401, "The token of --token-file must be in Authorization: Bearer");
       reply->headers.emplace_back("WWW-Authenticate", "Bearer");
       return reply;
@@ -121,22 +131,48 @@ void HttpDoor::Handle(std::unique_ptr<http::Exchange> exchange) {
     return;
   }
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
-  Executor& loop = (*shared)->loop();
-  UniqueFunction<void()> task = [this, shared, &loop]() mutable {
-    const http::Request& request = (*shared)->request();
-    const HttpHeaders headers{request.header("MCP-Protocol-Version"), request.header("Mcp-Method"),
-                              request.header("Mcp-Name")};
-    Answer answer = protocol_.Handle(request.body, &headers);
-    http::Reply reply;
-    reply.status = answer.http_status;
-    if (!answer.text.empty()) reply.headers.emplace_back("Content-Type", "application/json");
-    reply.body = std::move(answer.text);
-    loop.Post([shared = std::move(shared), reply = std::move(reply)]() mutable {
-      (*shared)->Send(std::move(reply));
-    });
-  };
+  UniqueFunction<void()> task = [this, shared]() mutable { Work(std::move(shared), false); };
   if (threads_.TryPost(task)) return;
   (*shared)->Send(Refuse(503, "Too many messages at once, try again"));
+}
+
+void HttpDoor::Work(ExchangePtr exchange, bool may_play) {
+  const http::Request& request = (*exchange)->request();
+  const HttpHeaders headers{request.header("MCP-Protocol-Version"), request.header("Mcp-Method"),
+                            request.header("Mcp-Name")};
+  Executor& loop = (*exchange)->loop();
+  // Nothing of the exchange stays on this thread: it must end in its loop's turn.
+  const auto send = [&loop](ExchangePtr to, http::Reply reply) {
+    loop.Post([to = std::move(to), reply = std::move(reply)]() mutable {
+      (*to)->Send(std::move(reply));
+    });
+  };
+  const int64_t parsed = request.body.size() <= kShortMessage
+                             ? 0
+                             : kParsedBytes * static_cast<int64_t>(request.body.size());
+  MemoryLease& memory = (*exchange)->memory();
+  if (parsed > 0 && !memory.TryGrow(parsed, true)) {
+    return send(std::move(exchange),
+                Refuse(503,
+                       "The messages that are answered now take all the memory there is for "
+                       "them, try again"));
+  }
+  if (may_play && options_.before_play) options_.before_play();
+  Answer answer = protocol_.Handle(request.body, &headers, may_play);
+  if (parsed > 0) memory.Shrink(parsed);
+  if (answer.plays) {
+    // The thread that goes on with it takes it out.
+    const auto place = std::make_shared<ExchangePtr>(std::move(exchange));
+    UniqueFunction<void()> play = [this, place] { Work(std::move(*place), true); };
+    if (plays_.TryPost(play)) return;
+    return send(std::move(*place),
+                Refuse(503, "Too many simulations wait; try again in some seconds"));
+  }
+  http::Reply reply;
+  reply.status = answer.http_status;
+  if (!answer.text.empty()) reply.headers.emplace_back("Content-Type", "application/json");
+  reply.body = std::move(answer.text);
+  send(std::move(exchange), std::move(reply));
 }
 
 }  // namespace stator::mcp

@@ -32,6 +32,7 @@ struct HttpHeaders {
 struct Answer {
   std::string text;       // one line; empty: the message is a notification
   int http_status = 200;  // 202 for a notification
+  bool plays = false;     // nothing was done: the message calls a tool that plays
 };
 
 // Without state between messages. Thread-safe.
@@ -42,13 +43,15 @@ class Protocol {
       : settings_(settings), clock_(clock), version_(std::move(version)) {}
 
   // Answers a message. `http`: null over stdio. Blocks while a tool works, at most as long as
-  // EndpointSettings allow and a scenario or lesson plays.
-  Answer Handle(std::string_view message, const HttpHeaders* http) const;
+  // EndpointSettings allow and a scenario or lesson plays. Without `may_play` tools that play are
+  // not run, so that a thread which answers others is not held for seconds (Answer::plays).
+  Answer Handle(std::string_view message, const HttpHeaders* http, bool may_play = true) const;
   // The answer to a message that is longer than kMostMessageBytes.
   static Answer RefuseTooLong();
 
  private:
   struct Request;
+  static bool Plays(const Request& request);
   Result<std::string> Dispatch(const Request& request, const HttpHeaders* http) const;
   Status CheckModern(const Request& request, const HttpHeaders* http) const;
   Result<std::string> Initialize(const Request& request) const;

@@ -172,6 +172,25 @@ TEST_F(ProtocolTest, LessonsAndScenariosArePlayedHere) {
             std::string::npos);
 }
 
+TEST_F(ProtocolTest, AThreadThatMayNotPlayRunsNoScenario) {
+  const Protocol protocol(settings_, clock_, "1.2.3");
+  const auto plays = [&protocol](std::string_view tool) {
+    const Answer answer = protocol.Handle(
+        fmt::format(R"({{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{}"}}}})",
+                    tool),
+        nullptr, false);
+    EXPECT_EQ(answer.plays, answer.text.empty()) << tool;
+    return answer.plays;
+  };
+  EXPECT_TRUE(plays("simulate"));
+  EXPECT_TRUE(plays(R"(simul\u0061te)"));
+  EXPECT_TRUE(plays("lessons"));
+  EXPECT_FALSE(plays("none"));
+  EXPECT_FALSE(plays("put_item"));
+  EXPECT_FALSE(
+      protocol.Handle(R"({"jsonrpc":"2.0","id":1,"method":"ping"})", nullptr, false).plays);
+}
+
 TEST_F(ProtocolTest, NotificationsAndAnswersGetNone) {
   for (const char* text :
        {R"({"jsonrpc":"2.0","method":"notifications/initialized"})",

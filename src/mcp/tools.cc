@@ -137,10 +137,12 @@ void AddInsights(std::vector<Tool>* tools) {
       "Plays a scenario (tables, capacity, keys, traffic over time; TOML) on the throughput model "
       "and reports what would be throttled, why, and the cure. Nothing on the server is touched. "
       "Start from a scenario of the tool lessons. It plays for two seconds at most.");
+  tools->back().plays = true;
   add("lessons", "Lessons on partitions and keys", Schema({Text("name", "such as hot-date")}, {}),
       Lessons,
       "Without name: the list of lessons. With name: its outcome, its sentences, and the scenarios "
       "that it plays, which simulate takes.");
+  tools->back().plays = true;
   add("show_faults", "Faults that are set", Schema({TableName()}, {}), ShowFaults,
       "Rules of the fault dial (throttles, stale reads, lost answers, made on purpose for tests), "
       "and how often each has struck.");

@@ -35,6 +35,7 @@ struct Tool {
   bool writes() const { return kind != Kind::kReads; }
   // Errors are sentences for the model.
   Result<ToolAnswer> (*run)(const Arguments& arguments, Endpoint& endpoint) = nullptr;
+  bool plays = false;  // it computes for up to some seconds
 };
 
 // In the order of tools/list.
