@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/log.h"
 #include "ops/refusal_text.h"
@@ -310,12 +311,9 @@ Admission::Counts Admission::CountsOf(const Meter& meter, int64_t now_micros) {
   return counts;
 }
 
-void Admission::Report(const Resource& resource, int64_t now_micros) {
+void Admission::Report(const Resource& resource, int64_t now_micros, Known* known) {
   const Counts now = CountsOf(*resource.meter, now_micros);
-  Counts& last = reported_
-                     .try_emplace(resource.meter.get(),
-                                  Counts{FirstSeen(resource, now_micros), {}, {}, {}, {}})
-                     .first->second;
+  Counts& last = known->counts;
   const auto since = [](const Rates& later, const Rates& earlier) {
     return Rates{later.read - earlier.read, later.write - earlier.write};
   };
@@ -335,24 +333,62 @@ void Admission::Report(const Resource& resource, int64_t now_micros) {
   }
   last = now;
   if (!used) return;
+  known->used_at = advances_;
+  known->used =
+      usage.consumed.read + usage.consumed.write + usage.let_pass.read + usage.let_pass.write;
   for (const Watcher& watcher : watchers_) watcher(usage);
+}
+
+// A little more than needed, so that it is not needed again at once.
+void Admission::ForgetKeys(const std::vector<Resource>& resources) {
+  size_t bytes = key_bytes_.load(std::memory_order_relaxed);
+  if (bytes <= most_key_bytes_) return;
+  const size_t enough = most_key_bytes_ - most_key_bytes_ / 16;
+  std::vector<std::pair<Known*, Meter*>> order;
+  for (const Resource& resource : resources) {
+    Known& known = known_.find(resource.meter.get())->second;
+    if (known.key_bytes > 0) order.emplace_back(&known, resource.meter.get());
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return a.first->used_at != b.first->used_at ? a.first->used_at < b.first->used_at
+                                                : a.first->used < b.first->used;
+  });
+  for (const auto& [known, meter] : order) {
+    if (bytes <= enough) break;
+    meter->resource().ForgetKeys();
+    bytes -= std::exchange(known->key_bytes, 0);
+  }
+  key_bytes_.store(bytes, std::memory_order_relaxed);
 }
 
 void Admission::Advance() {
   const MutexLock advancing(advancing_);
   const std::vector<Resource> resources = Resources();
   const int64_t now = clock_.NowMicros();
-  std::unordered_map<const Meter*, Counts> alive;
+  // Keys change without a use where a window ends or nothing is counted: now and then all are
+  // looked at.
+  constexpr uint64_t kEvery = 8;
+  ++advances_;
+  std::unordered_map<const Meter*, Known> alive;
+  size_t key_bytes = 0;
+  uint64_t place = 0;
   for (const Resource& resource : resources) {
+    throughput::Resource& model = resource.meter->resource();
+    const auto [at, is_new] = known_.try_emplace(resource.meter.get());
+    Known& known = at->second;
+    if (is_new) known.counts.at_micros = FirstSeen(resource, now);
     // Reported first: partitions that were split since the last time are forgotten by Advance.
-    if (!watchers_.empty()) {
-      Report(resource, now);
-      alive.insert(reported_.extract(resource.meter.get()));
-    }
-    resource.meter->RecordSplits(resource.meter->resource().Advance(now));
+    Report(resource, now, &known);
+    resource.meter->RecordSplits(model.Advance(now));
     TellRefusals(resource, false);
+    if (known.used_at == advances_ || ++place % kEvery == advances_ % kEvery)
+      known.key_bytes = model.KeyBytes();
+    key_bytes += known.key_bytes;
+    alive.insert(known_.extract(at));
   }
-  reported_ = std::move(alive);
+  known_ = std::move(alive);
+  key_bytes_.store(key_bytes, std::memory_order_relaxed);
+  ForgetKeys(resources);
   // What is split here is stored when this process decides, or it is there already.
   if (decides()) StoreSplits(resources);
 }

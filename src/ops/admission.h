@@ -64,11 +64,11 @@ class Admission final : public table::CatalogObserver {
 
   // --- Time
 
-  // Lets time pass for all meters (Resource::Advance), tells the watchers what was used, and writes
-  // what was split into the catalog's partition maps, as far as they can hold it: bounds inside an
-  // item collection are the model's alone. One of several processes stores nothing unless it
-  // decides. About once a second and after a manual clock was moved. Waits for the disk: not for a
-  // loop's or an engine's thread.
+  // Lets time pass for all meters (Resource::Advance), tells the watchers what was used, forgets
+  // keys beyond kMostKeyBytes, and writes what was split into the catalog's partition maps, as far
+  // as they can hold it: bounds inside an item collection are the model's alone. One of several
+  // processes stores nothing unless it decides. About once a second and after a manual clock was
+  // moved. Waits for the disk: not for a loop's or an engine's thread.
   void Advance();
 
   // What a resource was asked for between two calls of Advance. Units are consumed + let_pass of
@@ -101,6 +101,14 @@ class Admission final : public table::CatalogObserver {
   void WatchRefusals(RefusalWatcher watcher) { refusal_watchers_.push_back(std::move(watcher)); }
   // Tells at once what is not told yet: the server stops.
   void TellAllRefusals();
+
+  // A bound of the bytes that the keys which all meters remember take (Resource::KeyBytes), as an
+  // Advance leaves them. Beyond it the resources that were not used for longest forget theirs.
+  static constexpr size_t kMostKeyBytes = 64 << 20;
+  // Another bound, for tests. Before the first call of Advance.
+  void LimitKeyBytes(size_t bytes) { most_key_bytes_ = bytes; }
+  // Those bytes, as of the last Advance.
+  size_t KeyBytes() const { return key_bytes_.load(std::memory_order_relaxed); }
 
   void OnVersion(const table::Table* before, table::Table* next) override;
 
@@ -160,8 +168,18 @@ class Admission final : public table::CatalogObserver {
   std::shared_ptr<throughput::Meter> NewMeter(const table::TableDescriptor& table,
                                               const table::IndexDescriptor* index);
   static void Append(const table::TablePtr& table, std::vector<Resource>* resources);
-  void Report(const Resource& resource, int64_t now_micros) REQUIRES(advancing_);
   void TellRefusals(const Resource& resource, bool at_end) REQUIRES(advancing_);
+  // The state of a meter between two calls of Advance.
+  struct Known {
+    Counts counts;
+    uint64_t used_at = 0;  // the number of the Advance that found it used last
+    double used = 0;       // units that it was asked for then
+    size_t key_bytes = 0;
+  };
+  // Tells the watchers of the resource if it was used.
+  void Report(const Resource& resource, int64_t now_micros, Known* known) REQUIRES(advancing_);
+  // Brings the keys of all meters within their bound.
+  void ForgetKeys(const std::vector<Resource>& resources) REQUIRES(advancing_);
   void StoreSplits(const std::vector<Resource>& resources);
   // Gives the meters of a table, or of all, the mode that they are to have.
   void Spread();
@@ -184,7 +202,10 @@ class Admission final : public table::CatalogObserver {
   std::shared_ptr<const throughput::Grant> grant_ GUARDED_BY(mutex_);  // null: not shared
 
   Mutex advancing_;
-  std::unordered_map<const throughput::Meter*, Counts> reported_ GUARDED_BY(advancing_);
+  std::unordered_map<const throughput::Meter*, Known> known_ GUARDED_BY(advancing_);
+  uint64_t advances_ GUARDED_BY(advancing_) = 0;
+  size_t most_key_bytes_ = kMostKeyBytes;
+  std::atomic<size_t> key_bytes_{0};  // of known_, together
   // What was let pass until the last TakeUse, whose thread's own it is.
   std::unordered_map<const throughput::Meter*, throughput::Rates> let_pass_;
 };

@@ -64,6 +64,46 @@ TEST(Admission, EveryTableAndGlobalIndexHasAMeterOfItsOwn) {
   EXPECT_TRUE(world.env.admission.ResourcesOf("absent").empty());
 }
 
+TEST(Admission, KeysThatAreRememberedAreBoundedTogether) {
+  AdmissionWorld world;
+  constexpr size_t kMost = 128 << 10;
+  constexpr int kTables = 24, kWrites = 60;
+  world.env.admission.LimitKeyBytes(kMost);
+  const auto name_of = [](int i) { return "t" + std::to_string(i); };
+  const auto write = [&](int i, int k) {
+    const std::string key = fmt::format("{:0>100}", k);
+    throughput::Draw draw{.access = Access::kWrite, .halves = 2, .point = {}};
+    draw.point.hash = static_cast<uint64_t>(k) << 50;
+    draw.point.sort = key;
+    draw.point.partition = key;
+    throughput::Resource& model = world.Model(name_of(i));
+    model.Charge(world.clock.NowMicros(), draw);
+    model.AddBytes(draw.point, 100, 1);
+  };
+  const auto hottest = [&](int i) {
+    return world.Model(name_of(i)).Hottest(throughput::HeavyHitters::Of::kItems, 1).size();
+  };
+  size_t most = 0, all = 0;
+  for (int i = 0; i < kTables; ++i) {
+    world.Create(name_of(i), ScalarAttributeType::kS);
+    for (int k = 0; k < kWrites; ++k) write(i, k);
+    all += world.Model(name_of(i)).KeyBytes();
+    world.Tick();
+    most = std::max(most, world.env.admission.KeyBytes());
+  }
+  EXPECT_GT(all, 2 * kMost) << "the test must do more";
+  EXPECT_LE(most, kMost);
+  EXPECT_GT(most, kMost / 2);
+  // Those that were used last are remembered, and so is what is used from now on.
+  EXPECT_EQ(hottest(kTables - 1), 1u);
+  EXPECT_EQ(hottest(0), 0u);
+  EXPECT_EQ(world.Model(name_of(0)).KeyBytes(), 0u);
+  write(0, 1);
+  world.Tick();
+  EXPECT_EQ(hottest(0), 1u);
+  EXPECT_LE(world.env.admission.KeyBytes(), kMost);
+}
+
 TEST(Admission, MetersFollowUpdateTable) {
   AdmissionWorld world;
   world.CreateIndexed("t", {1000, 500}, {10, 5});

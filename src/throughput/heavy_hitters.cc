@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/heap_bytes.h"
+
 namespace stator::throughput {
 namespace {
 
@@ -66,6 +68,12 @@ void HeavyHitters::Clear() {
   ids_.clear();
   keys_.clear();
   total_ = 0;
+}
+
+size_t HeavyHitters::Bytes() const {
+  size_t bytes = ids_.capacity() * sizeof(uint64_t) + keys_.capacity() * sizeof(HeavyKey);
+  for (const HeavyKey& key : keys_) bytes += HeapBytes(key.partition) + HeapBytes(key.sort);
+  return bytes;
 }
 
 std::vector<HeavyKey> HeavyHitters::Top(size_t limit) const {

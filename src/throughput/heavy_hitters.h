@@ -45,6 +45,8 @@ class HeavyHitters {
   // Weight of all that was added.
   double total() const { return total_; }
   size_t size() const { return ids_.size(); }
+  // Bytes in memory beside the object itself.
+  size_t Bytes() const;
 
  private:
   void AddKey(uint64_t id, uint64_t hash, std::string_view partition, std::string_view sort,

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/heap_bytes.h"
+
 namespace stator::throughput {
 
 // In [0, 1): SplitMix64 over a counter.
@@ -55,6 +57,12 @@ void KeySample::Clear() {
   taken_ = false;
   stride_ = std::max(1.0, stride_ / 2);  // the next stretch of time is likely as busy as this one
   next_ = Draw() * stride_;
+}
+
+size_t KeySample::Bytes() const {
+  size_t bytes = points_.capacity() * sizeof(KeyBound);
+  for (const KeyBound& point : points_) bytes += HeapBytes(point.sort);
+  return bytes;
 }
 
 KeySample KeySample::Within(const KeyRange& range) const {

@@ -58,6 +58,8 @@ class KeySample {
   void Add(const KeyPoint& point, double weight);
   void Clear();
   size_t size() const { return points_.size(); }
+  // Bytes in memory beside the object itself.
+  size_t Bytes() const;
   // In the order of time; each stands for as much as the others.
   const std::vector<KeyBound>& points() const { return points_; }
   // The key that divides the weight best, strictly inside `range`.

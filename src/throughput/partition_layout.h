@@ -33,6 +33,13 @@ struct KeyObservation {
     if (last_keys > 0) last.emplace(last_keys, s.sample_sort_bytes);
   }
 
+  // Bytes in memory.
+  size_t Bytes() const {
+    return sizeof(*this) + collections.Bytes() + items.Bytes() + refused.Bytes() +
+           refused_items.Bytes() + last_collections.Bytes() + heat.Bytes() + data.Bytes() +
+           (last ? last->Bytes() : 0);
+  }
+
   HeavyHitters collections;  // units, this window
   HeavyHitters items;
   HeavyHitters refused;  // collections

@@ -174,6 +174,9 @@ class Resource {
   // Splits the partition that owns `bound` there. nullopt if it starts there already.
   std::optional<SplitEvent> Split(int64_t now_micros, const KeyBound& bound);
   void SetFeatures(bool has_local_indexes, bool has_stream);
+  // Forgets the keys that it remembers: hot ones, and the samples by which a bound is chosen.
+  // Counts and capacity stay; what is asked for from now on is remembered again.
+  void ForgetKeys();
   // ResourceDefinition::entry_bytes, as it has become known.
   void SetEntryBytes(int64_t bytes);
 
@@ -244,6 +247,8 @@ class Resource {
   // What Hottest's weights are parts of: all units asked for, a write unit counted as three read
   // units.
   double ObservedWeight() const;
+  // Bytes in memory of the keys that it remembers; bounded by ModelSettings for each partition.
+  size_t KeyBytes() const;
   Explanation Explain(int64_t now_micros, const Verdict& refusal) const;
   // The worst second in which this limit refused: the one whose demand exceeded the limit most.
   // Kept until a worse one comes, capacity changes and a limit refuses again, or

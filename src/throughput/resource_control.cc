@@ -372,6 +372,29 @@ void Resource::SetFeatures(bool has_local_indexes, bool has_stream) {
   definition_.has_stream = has_stream;
 }
 
+void Resource::ForgetKeys() {
+  const MutexLock lock(mutex_);
+  const auto none = [this](HeavyHitters::Of of) {
+    return HeavyHitters(of, settings_.lifetime_hot_keys, settings_.key_label_bytes);
+  };
+  lifetime_collections_ = none(HeavyHitters::Of::kCollections);
+  lifetime_items_ = none(HeavyHitters::Of::kItems);
+  lifetime_refused_ = none(HeavyHitters::Of::kCollections);
+  lifetime_refused_items_ = none(HeavyHitters::Of::kItems);
+  const Layout& layout = layout_.Current();
+  for (size_t i = 0; i < layout.size(); ++i) {
+    Partition& p = layout.At(i);
+    std::unique_ptr<KeyObservation> forgotten;
+    const ObservationLock look(p);
+    forgotten = std::move(p.observation);
+    // The next key is looked at, and with its own units only, however seldom they were looked at.
+    for (size_t a = 0; a < kAccesses; ++a) {
+      p.looked_at[a] = p.side[a].consumed.load(std::memory_order_relaxed);
+      p.side[a].next_look.store(0, std::memory_order_relaxed);
+    }
+  }
+}
+
 // A clock that was set back: all that is kept in its time moves with it.
 void Resource::FollowClock(int64_t now_micros) {
   const int64_t back = advanced_micros_ - now_micros;

@@ -465,6 +465,33 @@ TEST(ResourceTest, RefusalsAreSeenByItemAndByPartition) {
   EXPECT_TRUE(child == now[now.size() - 2].id || child == now.back().id);
 }
 
+TEST(ResourceTest, KeysAreForgottenAndCountsAreNot) {
+  ModelSettings settings;
+  Resource table(settings, OnDemand(), 0);
+  EXPECT_EQ(table.KeyBytes(), 0u);
+  const std::string sort(100, 's');
+  int64_t now = 0;
+  for (uint64_t i = 0; i < 5000; ++i) {
+    const std::string key = sort + std::to_string(i);
+    const Draw draw = Write(i << 52, 1, key);
+    table.Charge(now, draw);
+    table.AddBytes(draw.point, 100, 1);
+    if (i % 500 == 0) table.Advance(now += 30 * kSecond);
+  }
+  // The samples and the sketches of four partitions, and what is kept of earlier windows.
+  EXPECT_GT(table.KeyBytes(), 50'000u);
+  EXPECT_LT(table.KeyBytes(), 250'000u);
+  const Rates consumed = table.consumed();
+  table.ForgetKeys();
+  EXPECT_EQ(table.KeyBytes(), 0u);
+  EXPECT_TRUE(table.Hottest(HeavyHitters::Of::kItems, 10).empty());
+  EXPECT_EQ(table.consumed(), consumed);
+  EXPECT_EQ(table.partition_count(), 4u);
+  table.Charge(now, Write(7, 1, sort));
+  EXPECT_EQ(table.Hottest(HeavyHitters::Of::kItems, 10).size(), 1u);
+  EXPECT_GT(table.KeyBytes(), 0u);
+}
+
 // However many keys are refused, the sketches stay as large as they are set.
 TEST(ResourceTest, WhatIsKeptOfRefusalsIsBounded) {
   ModelSettings settings;

@@ -189,6 +189,19 @@ std::vector<HeavyKey> Resource::Readable(std::vector<HeavyKey> keys) const {
   return keys;
 }
 
+size_t Resource::KeyBytes() const {
+  const MutexLock lock(mutex_);
+  size_t bytes = lifetime_collections_.Bytes() + lifetime_items_.Bytes() +
+                 lifetime_refused_.Bytes() + lifetime_refused_items_.Bytes();
+  const Layout& layout = layout_.Current();
+  for (size_t i = 0; i < layout.size(); ++i) {
+    Partition& p = layout.At(i);
+    const ObservationLock look(p);
+    if (p.observation != nullptr) bytes += p.observation->Bytes();
+  }
+  return bytes;
+}
+
 double Resource::ObservedWeight() const {
   const MutexLock lock(mutex_);
   double sum = lifetime_collections_.total();
