@@ -23,6 +23,7 @@
 #include "table/item_value.h"
 #include "table/store.h"
 #include "table/write_batch.h"
+#include "table/write_with.h"
 
 namespace stator::table {
 namespace {
@@ -49,12 +50,14 @@ constexpr int kMostDoublings = 6;
 class WriteOperation {
  public:
   WriteOperation(Store& store, std::vector<WriteTarget> targets, WriteBody body, WriteDone done,
-                 std::shared_ptr<TokenUse> token, WriteDetour detour, kv::FatePtr permit)
+                 std::shared_ptr<TokenUse> token, WriteDetour detour, kv::FatePtr permit,
+                 BatchExtra extra = nullptr)
       : store_(store),
         shared_(store.shared()),
         targets_(std::move(targets)),
         body_(std::move(body)),
         done_(std::move(done)),
+        extra_(std::move(extra)),
         detour_(std::move(detour)),
         permit_(std::move(permit)),
         token_(std::move(token)) {}
@@ -455,6 +458,7 @@ class WriteOperation {
       Result<WriteEffects> effects = FillBatch(store_, targets_, images_, *changes, fate_, &batch);
       if (effects.ok()) {
         effects_ = std::move(*effects);
+        if (extra_) extra_(&batch);
       } else {
         filled = std::move(effects).error();
       }
@@ -730,6 +734,7 @@ class WriteOperation {
   std::vector<WriteTarget> targets_;
   WriteBody body_;
   WriteDone done_;
+  BatchExtra extra_;  // null without
   const WriteDetour detour_;
   const kv::FatePtr permit_;               // null: none is needed
   const std::shared_ptr<TokenUse> token_;  // null without
@@ -784,6 +789,13 @@ void Store::Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone do
                   std::shared_ptr<TokenUse> token, WriteDetour detour, kv::FatePtr permit) {
   (new WriteOperation(*this, std::move(targets), std::move(body), std::move(done), std::move(token),
                       std::move(detour), std::move(permit)))
+      ->Start();
+}
+
+void WriteWith(Store& store, std::vector<WriteTarget> targets, WriteBody body, BatchExtra extra,
+               WriteDone done, WriteDetour detour) {
+  (new WriteOperation(store, std::move(targets), std::move(body), std::move(done), nullptr,
+                      std::move(detour), nullptr, std::move(extra)))
       ->Start();
 }
 
