@@ -34,6 +34,8 @@ class ByteSource {
   Result<bool> More(std::string* out);
   // The plain bytes so far.
   int64_t bytes() const { return bytes_; }
+  // The bytes of the object itself so far.
+  int64_t packed_bytes() const { return static_cast<int64_t>(offset_); }
 
  private:
   const std::unique_ptr<transfer::ObjectReader> object_;

@@ -4,6 +4,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "model/value.h"
@@ -11,6 +13,16 @@
 #include "table/store.h"
 
 namespace stator::exchange {
+
+// The condition of one record of a bulk put, as the record has it.
+struct RecordCondition {
+  std::optional<std::string> expression;
+  std::optional<std::vector<std::pair<std::string, std::string>>> names;
+  std::optional<std::string> values;  // an encoded item whose attributes are ":v"
+  bool empty() const { return !expression && !names && !values; }
+};
+// Whether the condition of a record holds for the item that is there; ItemView() is none.
+using ConditionHolds = std::function<bool(model::ItemView old_item)>;
 
 struct Codec {
   // Appends {"name":{"S":"..."},...}.
@@ -22,6 +34,9 @@ struct Codec {
   std::function<Status(const table::Table& table, model::ItemView item)> check_item;
   // Whether the account may have one more table like this.
   std::function<Status(const table::TableDescriptor& table)> check_table;
+  // Returns the condition of a record; kValidation, in the words of PutItem, if PutItem would not
+  // take it.
+  Result<ConditionHolds> (*compile_condition)(RecordCondition condition) = nullptr;
 };
 
 }  // namespace stator::exchange

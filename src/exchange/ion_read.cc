@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/base64.h"
+#include "base/printable.h"
 #include "base/unique_function.h"
 #include "exchange/ion.h"
 #include "simdjson.h"
@@ -54,8 +55,9 @@ class Parser {
  public:
   explicit Parser(std::string_view text) : rest_(text) {}
 
-  // The struct of which a member is the item.
-  Result<std::string> Document() {
+  // The struct of which a member is the item. With `condition`, the others are of one; without, they
+  // are passed over.
+  Result<std::string> Document(RecordCondition* condition) {
     std::optional<std::string> item;
     TRY(Members([&](const std::string& name) -> Status {
       if (name == "Item") {
@@ -66,6 +68,7 @@ class Parser {
         model::AppendItem(&*item, count, entries);
         return OkStatus();
       }
+      if (condition != nullptr) return ConditionMember(name, condition);
       std::string ignored;
       return Value(1, &ignored);
     }));
@@ -77,6 +80,35 @@ class Parser {
   }
 
  private:
+  Status ConditionMember(const std::string& name, RecordCondition* condition) {
+    if (name == "ConditionExpression") {
+      ASSIGN_OR_RETURN(Scalar text, ScalarValue());
+      if (text.type != Type::kS) Refuse("ConditionExpression is no text.");
+      condition->expression = std::move(text.text);
+      return OkStatus();
+    }
+    if (name == "ExpressionAttributeNames") {
+      condition->names.emplace();
+      return Members([&](const std::string& placeholder) -> Status {
+        ASSIGN_OR_RETURN(Scalar text, ScalarValue());
+        if (text.type != Type::kS) Refuse("ExpressionAttributeNames has a value that is no text.");
+        condition->names->emplace_back(placeholder, std::move(text.text));
+        return OkStatus();
+      });
+    }
+    if (name == "ExpressionAttributeValues") {
+      size_t count = 0;
+      std::string entries;
+      TRY(Entries(1, &entries, &count));
+      condition->values.emplace();
+      model::AppendItem(&*condition->values, count, entries);
+      return OkStatus();
+    }
+    Refuse("The record has an unknown member: " + Printable(name));
+    std::string ignored;
+    return Value(1, &ignored);
+  }
+
   void Skip() {
     const size_t begin = rest_.find_first_not_of(" \t\r\n");
     rest_.remove_prefix(std::min(begin, rest_.size()));
@@ -363,7 +395,12 @@ class Parser {
 
 Result<std::string> ReadIonItem(std::string_view text) {
   if (!simdjson::validate_utf8(text)) return NotIon("it is not UTF-8.");
-  return Parser(text).Document();
+  return Parser(text).Document(nullptr);
+}
+
+Result<std::string> ReadIonRecord(std::string_view text, RecordCondition* condition) {
+  if (!simdjson::validate_utf8(text)) return NotIon("it is not UTF-8.");
+  return Parser(text).Document(condition);
 }
 
 }  // namespace stator::exchange

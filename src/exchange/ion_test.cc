@@ -78,5 +78,33 @@ TEST(Ion, RefusesWhatIsNoItem) {
   EXPECT_FALSE(ReadIonItem("{Item:{a:" + deep + std::string(40, ']') + "}}").ok());
 }
 
+TEST(Ion, RecordsHaveConditions) {
+  RecordCondition condition;
+  const auto item = ReadIonRecord(
+      R"($ion_1_0 {ConditionExpression:"#n = :v",ExpressionAttributeNames:{'#n':"n"},)"
+      R"(Item:{pk:"a"},ExpressionAttributeValues:{':v':1.5}})",
+      &condition);
+  // The version marker is not part of a document.
+  EXPECT_FALSE(item.ok());
+  condition = RecordCondition();
+  const auto whole = ReadIonRecord(
+      R"({ConditionExpression:"#n = :v",ExpressionAttributeNames:{'#n':"n"},Item:{pk:"a"},)"
+      R"(ExpressionAttributeValues:{':v':1.5}})",
+      &condition);
+  ASSERT_TRUE(whole.ok()) << whole.error().message();
+  EXPECT_EQ(condition.expression, "#n = :v");
+  ASSERT_EQ(condition.names->size(), 1u);
+  EXPECT_EQ(condition.names->front(), (std::pair<std::string, std::string>("#n", "n")));
+  EXPECT_EQ(model::ItemView(*condition.values).Find(":v").text(), "1.5");
+  for (const char* wrong :
+       {R"({Item:{pk:"a"},Condition:"x"})", R"({Item:{pk:"a"},ConditionExpression:1.})",
+        R"({Item:{pk:"a"},ExpressionAttributeNames:{'#n':1.}})"}) {
+    RecordCondition refused;
+    const auto read = ReadIonRecord(wrong, &refused);
+    ASSERT_FALSE(read.ok()) << wrong;
+    EXPECT_EQ(read.error().code(), ErrorCode::kValidation) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace stator::exchange

@@ -43,6 +43,22 @@ class Writing {
     members(*value);
     out_.Close('}');
   }
+  template <typename Members>
+  void Object(const char* name, Members members) {
+    out_.Key(name).Open('{');
+    members();
+    out_.Close('}');
+  }
+  template <typename T, typename Members>
+  void Each(const char* name, const std::vector<T>& values, Members members) {
+    out_.Key(name).Open('[');
+    for (const T& value : values) {
+      out_.Open('{');
+      members(value);
+      out_.Close('}');
+    }
+    out_.Close(']');
+  }
   std::string Take() {
     out_.Close('}');
     return out_.Take();
@@ -104,6 +120,31 @@ class Reading {
     value = T();
     if (ok_) members(*value);
     std::swap(object_, inner);
+  }
+  template <typename Members>
+  void Object(const char* name, Members members) {
+    simdjson::dom::object inner;
+    Take(name, &inner);
+    if (!ok_) return;
+    std::swap(object_, inner);
+    members();
+    std::swap(object_, inner);
+  }
+  template <typename T, typename Members>
+  void Each(const char* name, std::vector<T>& values, Members members) {
+    simdjson::dom::array array;
+    Take(name, &array);
+    if (!ok_) return;
+    for (const simdjson::dom::element element : array) {
+      simdjson::dom::object inner;
+      if (element.get(inner) != simdjson::SUCCESS) {
+        ok_ = false;
+        return;
+      }
+      std::swap(object_, inner);
+      members(values.emplace_back());
+      std::swap(object_, inner);
+    }
   }
 
  private:
@@ -169,6 +210,52 @@ void VisitImport(Visitor& v, AnyJob& job) {
   v.Whole("Errors", job.errors);
 }
 
+template <typename Visitor, typename Report>
+void VisitReport(Visitor& v, Report& report) {
+  v.Whole("Lines", report.lines);
+  v.Whole("Bytes", report.bytes);
+  v.Whole("Parts", report.parts);
+  v.Whole("Pending", report.pending);
+  v.Whole("PendingBytes", report.pending_bytes);
+  v.Flag("Truncated", report.truncated);
+}
+
+template <typename Visitor, typename AnyJob>
+void VisitBulk(Visitor& v, AnyJob& job) {
+  VisitCommon(v, job);
+  v.Enum("Compression", job.compression, 3);
+  v.Text("OutputBucket", job.output_bucket);
+  v.Text("OutputOwner", job.output_owner);
+  v.Text("OutputPrefix", job.output_prefix);
+  v.Text("Encryption", job.encryption);
+  v.Text("KeyId", job.key_id);
+  v.Texts("Outputs", job.outputs);
+  v.Whole("MaxUnits", job.max_units);
+  v.Text("Tier", job.tier);
+  v.Flag("Cancelled", job.cancelled);
+  // Keys of objects may be any bytes.
+  v.Bytes("DoneKey", job.done_key);
+  v.Bytes("Key", job.key);
+  v.Whole("KeyBytes", job.key_bytes);
+  v.Whole("Records", job.records);
+  v.Whole("DoneBytes", job.done_bytes);
+  v.Whole("TotalBytes", job.total_bytes);
+  v.Flag("Listed", job.listed);
+  v.Whole("ReadBytes", job.read_bytes);
+  v.Whole("ProcessedItems", job.processed_items);
+  v.Whole("Errors", job.errors);
+  v.Whole("FailedConditions", job.failed_conditions);
+  v.Whole("PutItems", job.put_items);
+  v.Object("ErrorReport", [&] { VisitReport(v, job.error_report); });
+  v.Object("ConditionReport", [&] { VisitReport(v, job.condition_report); });
+  v.Whole("TableBytes", job.table_bytes);
+  v.Each("Indexes", job.index_usage, [&v](auto& index) {
+    v.Text("Name", index.name);
+    v.Flag("Local", index.local);
+    v.Whole("Bytes", index.bytes);
+  });
+}
+
 Error Damaged() { return CorruptionError("the record of an export or import is damaged"); }
 
 }  // namespace
@@ -182,6 +269,12 @@ std::string EncodeJob(const ExportJob& job) {
 std::string EncodeJob(const ImportJob& job) {
   Writing v;
   VisitImport(v, job);
+  return v.Take();
+}
+
+std::string EncodeJob(const BulkJob& job) {
+  Writing v;
+  VisitBulk(v, job);
   return v.Take();
 }
 
@@ -200,6 +293,15 @@ Status DecodeJob(std::string_view text, ImportJob* job) {
   if (parser.parse(text.data(), text.size()).get(object) != simdjson::SUCCESS) return Damaged();
   Reading v(object);
   VisitImport(v, *job);
+  return v.ok() ? OkStatus() : Status(Damaged());
+}
+
+Status DecodeJob(std::string_view text, BulkJob* job) {
+  simdjson::dom::parser parser;
+  simdjson::dom::object object;
+  if (parser.parse(text.data(), text.size()).get(object) != simdjson::SUCCESS) return Damaged();
+  Reading v(object);
+  VisitBulk(v, *job);
   return v.ok() ? OkStatus() : Status(Damaged());
 }
 

@@ -1,10 +1,15 @@
-// Exports and imports as the store keeps them.
+// Exports, imports and bulk puts as the store keeps them.
 //
 //   tablet 9 of Space::kCatalog
-//   key   := "export/" id | "import/" id
+//   key   := "export/" id | "import/" id | "bulk/" id
+//          | "bulk-cancel/" id         the bulk put is to be cancelled; the value has no json
+//          | "bulk-report/" id "/" type "/" number:8    lines that are in no report yet:
+//                                      value := stamp:8 01 lines; type is "e" or "c"
 //   value := stamp:8 01 json           readers ignore members that they do not know
 //
-// A version of Stator that does not know the tablet ignores it.
+// A version of Stator that does not know the tablet ignores it. A store with a bulk put needs the
+// feature kBulkPuts: an older version would leave the job to a later one, which would overwrite
+// what clients have written since.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +24,7 @@
 namespace stator::exchange {
 
 inline constexpr kv::Tablet kJobTablet = {kv::Space::kCatalog, 9};
+inline constexpr std::string_view kBulkPuts = "bulk-puts";
 // How long a job is listed after its end. [D]
 inline constexpr int64_t kListedMicros = int64_t{90} * 86'400 * 1'000'000;
 
@@ -81,14 +87,64 @@ struct ImportJob : Job {
   int64_t errors = 0;
 };
 
+// A bulk put. What it has done is stored with the items that it has put, in one batch.
+struct BulkJob : Job {
+  std::optional<std::string> prefix;
+  Compression compression = Compression::kNone;
+  std::string output_bucket;
+  std::optional<std::string> output_owner;
+  std::optional<std::string> output_prefix;
+  std::optional<std::string> encryption;  // S3SseAlgorithm, as sent
+  std::optional<std::string> key_id;
+  std::optional<std::vector<std::string>> outputs;  // OutputType, as sent
+  int64_t max_units = 0;                            // write units per second; 0: no limit
+  std::optional<std::string> tier;                  // as sent
+  bool cancelled = false;                           // of a failed one: its status is CANCELLED
+
+  // Objects up to this key are done. `records` of the next one, `key`, are.
+  std::string done_key;
+  std::string key;
+  int64_t key_bytes = 0;
+  int64_t records = 0;
+  int64_t done_bytes = 0;   // of the objects that are done
+  int64_t total_bytes = 0;  // of all objects, once `listed`
+  bool listed = false;
+  int64_t read_bytes = 0;
+  int64_t processed_items = 0;
+  int64_t errors = 0;
+  int64_t failed_conditions = 0;
+  int64_t put_items = 0;
+  // Lines of one type of output.
+  struct Report {
+    int64_t lines = 0;
+    int64_t bytes = 0;
+    int64_t parts = 0;          // objects that are written
+    int64_t pending = 0;        // records of lines that are in none of them
+    int64_t pending_bytes = 0;  // of those
+    bool truncated = false;     // lines were left out
+  };
+  Report error_report;
+  Report condition_report;
+  int64_t table_bytes = 0;  // of the items that were put
+  struct IndexUsage {
+    std::string name;
+    bool local = false;
+    int64_t bytes = 0;  // of the entries that were put
+  };
+  std::vector<IndexUsage> index_usage;
+};
+
 std::string EncodeJob(const ExportJob& job);
 std::string EncodeJob(const ImportJob& job);
+std::string EncodeJob(const BulkJob& job);
 // kCorruption if the text is none.
 Status DecodeJob(std::string_view text, ExportJob* job);
 Status DecodeJob(std::string_view text, ImportJob* job);
+Status DecodeJob(std::string_view text, BulkJob* job);
 
 inline std::string_view KeyPrefixOf(const ExportJob*) { return "export/"; }
 inline std::string_view KeyPrefixOf(const ImportJob*) { return "import/"; }
+inline std::string_view KeyPrefixOf(const BulkJob*) { return "bulk/"; }
 
 // The end of a job that did not complete, or an empty code.
 struct Failure {

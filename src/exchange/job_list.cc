@@ -200,6 +200,12 @@ Status JobList<AnyJob>::Change(const AnyJob& job) {
 }
 
 template <typename AnyJob>
+void JobList<AnyJob>::Show(const AnyJob& job) {
+  const MutexLock lock(mutex_);
+  Keep(std::make_shared<const AnyJob>(job));
+}
+
+template <typename AnyJob>
 typename JobList<AnyJob>::JobPtr JobList<AnyJob>::Find(std::string_view id) const {
   const MutexLock lock(mutex_);
   const auto found = jobs_.find(id);
@@ -244,5 +250,6 @@ void JobList<AnyJob>::Run() {
 
 template class JobList<ExportJob>;
 template class JobList<ImportJob>;
+template class JobList<BulkJob>;
 
 }  // namespace stator::exchange

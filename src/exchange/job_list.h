@@ -35,7 +35,7 @@ inline constexpr size_t kMostJobBytes = 1 << 20;
 // How long a client's token stands for its job. [G]
 inline constexpr int64_t kTokenMicros = int64_t{8} * 3600 * 1'000'000;
 
-// AnyJob: ExportJob or ImportJob. Thread-safe.
+// AnyJob: ExportJob, ImportJob or BulkJob. Thread-safe.
 template <typename AnyJob>
 class JobList {
  public:
@@ -70,6 +70,10 @@ class JobList {
   void Add(const JobPtr& job, UniqueFunction<void(Status)> done);
   // Replaces a job. Its record is durable when this returns. Blocks.
   Status Change(const AnyJob& job);
+  // Returns the record of a job, for a batch of the caller's.
+  static kv::Put PutOf(const AnyJob& job);
+  // Shows a job that is in progress as the caller has made it durable.
+  void Show(const AnyJob& job);
 
   JobPtr Find(std::string_view id) const;
   // Returns the jobs, newest first.
@@ -82,7 +86,6 @@ class JobList {
   static std::string KeyOf(std::string_view id) {
     return std::string(KeyPrefixOf(static_cast<const AnyJob*>(nullptr))).append(id);
   }
-  static kv::Put PutOf(const AnyJob& job);
   void Run();
   void Forget(kv::Batch* batch) REQUIRES(mutex_);
   // Puts a job in the place of what has its id, and takes one away.
@@ -105,5 +108,6 @@ class JobList {
 
 extern template class JobList<ExportJob>;
 extern template class JobList<ImportJob>;
+extern template class JobList<BulkJob>;
 
 }  // namespace stator::exchange

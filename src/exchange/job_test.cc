@@ -52,6 +52,33 @@ TEST(Job, StoredFormsComeBack) {
   EXPECT_TRUE(again.filled);
 }
 
+TEST(Job, BulkPutsComeBackWithTheirPosition) {
+  BulkJob job;
+  job.id = "01795613126583-0a1b2c3d";
+  job.outputs = {"ERROR"};
+  job.done_key = "a";
+  job.key = "\xff\x01";
+  job.records = 7;
+  job.listed = true;
+  job.condition_report.pending = 3;
+  job.error_report.truncated = true;
+  job.index_usage = {{"local", true, 5}, {"global", false, 6}};
+  job.cancelled = true;
+  BulkJob read;
+  ASSERT_TRUE(DecodeJob(EncodeJob(job), &read).ok());
+  EXPECT_EQ(EncodeJob(read), EncodeJob(job));
+  EXPECT_EQ(read.key, job.key);
+  EXPECT_EQ(read.records, 7);
+  EXPECT_EQ(read.condition_report.pending, 3);
+  EXPECT_EQ(read.error_report.pending, 0);
+  ASSERT_EQ(read.index_usage.size(), 2u);
+  EXPECT_EQ(read.index_usage[1].name, "global");
+  EXPECT_TRUE(read.index_usage[0].local);
+  std::string wrong = EncodeJob(job);
+  wrong.replace(wrong.find("\"Indexes\":["), 11, "\"Indexes\":[1,");
+  EXPECT_FALSE(DecodeJob(wrong, &read).ok());
+}
+
 TEST(Job, DamagedRecordsAreRefused) {
   const std::string text = EncodeJob(SomeExport());
   ExportJob job;
