@@ -208,9 +208,10 @@ class Subjects {
     std::string_view text;
     dom::object object;
     dom::array array;
-    constexpr std::array<std::string_view, 10> kNames = {
-        "TableName",       "ResourceArn",    "StreamArn", "TableArn",  "TargetTableName",
-        "SourceTableName", "SourceTableArn", "BackupArn", "ExportArn", "ImportArn"};
+    constexpr std::array<std::string_view, 11> kNames = {
+        "TableName",       "ResourceArn",     "StreamArn",       "TableArn",
+        "TargetTableName", "SourceTableName", "SourceTableArn",  "BackupArn",
+        "ExportArn",       "ImportArn",       "BulkOperationArn"};
     if (type.kind == Kind::kString && value.get(text) == simdjson::SUCCESS) {
       if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) Add(text);
     } else if (type.kind == Kind::kStruct && value.get(object) == simdjson::SUCCESS) {

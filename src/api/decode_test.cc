@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "api/bulk_operations.h"
+
 namespace stator::api {
 namespace {
 
@@ -597,6 +599,39 @@ TEST(DecodeTest, SmallRequests) {
   auto remove = DecodeText<ops::DeleteItemRequest>(R"({"TableName":"abc","Key":{"pk":{"N":"1"}}})");
   ASSERT_TRUE(remove.ok());
   EXPECT_EQ(remove->key.view().Find("pk").text(), "1");
+}
+
+TEST(DecodeTest, StartBulkPutItems) {
+  auto start = DecodeText<ops::StartBulkPutItemsRequest>(
+      R"({"ClientToken":"token","InputS3Configuration":{"S3BucketOwner":"000000000000",)"
+      R"("S3Bucket":"in","S3KeyPrefix":"a/","InputFormat":"ION","InputCompressionType":"ZSTD"},)"
+      R"("OutputS3Configuration":{"S3BucketOwner":"000000000001","S3Bucket":"out",)"
+      R"("S3KeyPrefix":"b/","S3SseAlgorithm":"KMS","S3SseKmsKeyId":"key",)"
+      R"("OutputType":["ERROR","CONDITION_CHECK_FAILURE"]},"TableName":"abc",)"
+      R"("MaxWriteRequestUnits":1024,"PerformanceTier":"ACCELERATED"})");
+  ASSERT_TRUE(start.ok()) << start.error().message();
+  EXPECT_EQ(start->client_token, "token");
+  EXPECT_EQ(start->input.s3_bucket_owner, "000000000000");
+  EXPECT_EQ(start->input.s3_bucket, "in");
+  EXPECT_EQ(start->input.s3_key_prefix, "a/");
+  EXPECT_EQ(start->input.input_format, ops::BulkInputFormat::kIon);
+  EXPECT_EQ(start->input.input_compression_type, ops::InputCompressionType::kZstd);
+  EXPECT_EQ(start->output.s3_bucket_owner, "000000000001");
+  EXPECT_EQ(start->output.s3_bucket, "out");
+  EXPECT_EQ(start->output.s3_key_prefix, "b/");
+  EXPECT_EQ(start->output.s3_sse_algorithm, ops::S3SseAlgorithm::kKms);
+  EXPECT_EQ(start->output.s3_sse_kms_key_id, "key");
+  EXPECT_EQ(start->output.output_type, (std::vector{ops::BulkOutputType::kError,
+                                                    ops::BulkOutputType::kConditionCheckFailure}));
+  EXPECT_EQ(start->table_name, "abc");
+  EXPECT_EQ(start->max_write_request_units, 1024);
+  EXPECT_EQ(start->performance_tier, ops::PerformanceTier::kAccelerated);
+
+  auto list = DecodeText<ops::ListBulkOperationsRequest>(
+      R"({"MaxResults":25,"NextToken":"0123456789abcdef"})");
+  ASSERT_TRUE(list.ok()) << list.error().message();
+  EXPECT_EQ(list->max_results, 25);
+  EXPECT_EQ(list->next_token, "0123456789abcdef");
 }
 
 // --- Invalid attribute values --------------------------------------------------------------------

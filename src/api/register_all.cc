@@ -40,6 +40,10 @@ void RegisterAll(Registry* registry) {
   definitions("ImportTable", Access::kWrite, ops::ImportTable);
   definitions("DescribeImport", Access::kRead, ops::DescribeImport);
   definitions("ListImports", Access::kRead, ops::ListImports);
+  definitions("StartBulkPutItems", Access::kWrite, ops::StartBulkPutItems);
+  definitions("DescribeBulkOperation", Access::kRead, ops::DescribeBulkOperation);
+  definitions("ListBulkOperations", Access::kRead, ops::ListBulkOperations);
+  definitions("CancelBulkOperation", Access::kWrite, ops::CancelBulkOperation);
   definitions("CreateTable", Access::kWrite, ops::CreateTable);
   definitions("DeleteTable", Access::kWrite, ops::DeleteTable);
   definitions("DescribeContinuousBackups", Access::kRead, ops::DescribeContinuousBackups);

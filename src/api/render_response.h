@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ops/backups.h"
+#include "ops/bulk_operations.h"
 #include "ops/continuous_backups.h"
 #include "ops/exports.h"
 #include "ops/global_tables.h"
@@ -61,6 +62,10 @@ void RenderResponse(const ops::ListExportsResponse& response, std::string* out);
 void RenderResponse(const ops::ImportTableResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeImportResponse& response, std::string* out);
 void RenderResponse(const ops::ListImportsResponse& response, std::string* out);
+void RenderResponse(const ops::StartBulkPutItemsResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeBulkOperationResponse& response, std::string* out);
+void RenderResponse(const ops::ListBulkOperationsResponse& response, std::string* out);
+void RenderResponse(const ops::CancelBulkOperationResponse& response, std::string* out);
 void RenderResponse(const ops::CreateBackupResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeBackupResponse& response, std::string* out);
 void RenderResponse(const ops::DeleteBackupResponse& response, std::string* out);

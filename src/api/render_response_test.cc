@@ -244,6 +244,46 @@ TEST(RenderResponseTest, SmallResponses) {
       R"({"PointInTimeRecoveryStatus":"DISABLED"}}})");
 }
 
+TEST(RenderResponseTest, BulkOperations) {
+  ops::BulkOperationDescription operation;
+  operation.arn = "arn";
+  operation.table_name = "t";
+  operation.job.table_id = "id";
+  operation.job.bucket = "in";
+  operation.job.output_bucket = "out";
+  operation.job.outputs = {"ERROR"};
+  operation.job.start_micros = 1'500'000;
+  const std::string head =
+      R"({"BulkOperationDescription":{"BulkOperationArn":"arn","BulkOperationStatus":"IN_PROGRESS",)"
+      R"("TableDetails":[{"TableName":"t","TableId":"id"}],)"
+      R"("InputS3Configuration":{"S3Bucket":"in","InputFormat":"DYNAMODB_JSON","InputCompressionType":"NONE"},)"
+      R"("OutputS3Configuration":{"S3Bucket":"out","OutputType":["ERROR"]},"StartTime":1.500,)"
+      R"("ProcessedItemCount":0,"ProcessedInputBytes":0,)";
+  EXPECT_EQ(Render(ops::StartBulkPutItemsResponse{operation}),
+            head + R"("BulkOperationUsage":[{"TableName":"t","BulkPutBytes":0,)"
+                   R"("Table":{"BulkPutBytes":0}}],"FailedItemCount":0}})");
+  operation.job.listed = true;
+  operation.job.total_bytes = 9;
+  operation.job.table_bytes = 1;
+  operation.job.index_usage = {{"l", true, 2}, {"g", false, 4}};
+  operation.job.max_units = 1024;
+  operation.job.tier = "STANDARD";
+  EXPECT_EQ(Render(ops::DescribeBulkOperationResponse{operation}),
+            head + R"("TotalInputBytes":9,"BulkOperationUsage":[{"TableName":"t","BulkPutBytes":7,)"
+                   R"("Table":{"BulkPutBytes":1},"LocalSecondaryIndexes":{"l":{"BulkPutBytes":2}},)"
+                   R"("GlobalSecondaryIndexes":{"g":{"BulkPutBytes":4}}}],"FailedItemCount":0,)"
+                   R"("MaxWriteRequestUnits":1024,"PerformanceTier":"STANDARD"}})");
+  operation.status = ops::BulkStatus::kFailed;
+  operation.job.state = exchange::JobState::kFailed;
+  operation.job.end_micros = 2'500'000;
+  EXPECT_EQ(
+      Render(ops::ListBulkOperationsResponse{{operation}, "next"}),
+      R"({"BulkOperationsSummaryList":[{"BulkOperationArn":"arn","BulkOperationStatus":"FAILED",)"
+      R"("StartTime":1.500,"EndTime":2.500}],"NextToken":"next"})");
+  EXPECT_EQ(Render(ops::CancelBulkOperationResponse{"arn", ops::BulkStatus::kCancelling}),
+            R"({"BulkOperationArn":"arn","BulkOperationStatus":"CANCELLING"})");
+}
+
 TEST(RenderResponseTest, Doubles) {
   for (const auto& [value, text] : {std::pair{0.0, "0.0"},
                                     {0.5, "0.5"},

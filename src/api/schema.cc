@@ -1,6 +1,7 @@
 #include "api/schema.h"
 
 #include "api/backups.h"
+#include "api/bulk_operations.h"
 #include "api/exchange.h"
 #include "api/global_tables.h"
 #include "api/kinesis_destinations.h"
@@ -36,6 +37,10 @@ std::span<const OperationSchema* const> AllSchemas() {
       &SchemaOf<ops::ImportTableRequest>(),
       &SchemaOf<ops::DescribeImportRequest>(),
       &SchemaOf<ops::ListImportsRequest>(),
+      &SchemaOf<ops::StartBulkPutItemsRequest>(),
+      &SchemaOf<ops::DescribeBulkOperationRequest>(),
+      &SchemaOf<ops::ListBulkOperationsRequest>(),
+      &SchemaOf<ops::CancelBulkOperationRequest>(),
       &SchemaOf<ops::UpdateTimeToLiveRequest>(),
       &SchemaOf<ops::DescribeTimeToLiveRequest>(),
       &SchemaOf<ops::DescribeContinuousBackupsRequest>(),

@@ -99,6 +99,15 @@ Status AuthorizeRequest(Check& check, const ops::UpdateContributorInsightsReques
   return check.Require(action, ArnWithIndex(check, request.table_name, request.index_name));
 }
 
+Status AuthorizeRequest(Check& check, const ops::StartBulkPutItemsRequest& request) {
+  static const ActionId start = ActionNamed("dynamodb:StartBulkPutItems");
+  static const ActionId put = ActionNamed("dynamodb:PutItem");
+  TRY(check.Require(start, check.ArnOf(request.table_name)));
+  // Records and conditions are in files that nothing judges, so a policy that is about keys or
+  // attributes would be passed by.
+  return RequireOfAllItems(check, put, request.table_name);
+}
+
 Status AuthorizeRequest(Check& check, const ops::GetRecordsRequest& request) {
   static const ActionId action = ActionNamed("dynamodb:GetRecords");
   // An iterator begins with the ARN of its stream, which the operation compares with its own.

@@ -16,6 +16,7 @@
 #include "guard/requests.h"
 #include "kv/memory_engine.h"
 #include "ops/backups.h"
+#include "ops/bulk_operations.h"
 #include "ops/continuous_backups.h"
 #include "ops/exports.h"
 #include "ops/imports.h"
@@ -715,6 +716,29 @@ TEST_F(GuardTest, ExportsAndImportsAreResourcesOfTheirOwn) {
   ExpectAllowed(ops::DescribeExportRequest{job}, "DescribeExport");
   ExpectDenied(ops::DescribeExportRequest{job + "e"}, "", "DescribeExport");
   ExpectDenied(ops::DescribeImportRequest{other}, "", "DescribeImport");
+}
+
+TEST_F(GuardTest, BulkOperationsAreResourcesOfTheirOwn) {
+  ops::StartBulkPutItemsRequest start;
+  start.table_name = "Photos";
+  const std::string job = std::string(kTable) + "/bulk-operation/01795613126583-0a1b2c3d";
+  Allow("dynamodb:PutItem", "", std::string(kTable));
+  ExpectDenied(start, "dynamodb:StartBulkPutItems on resource: arn:", "StartBulkPutItems");
+  Allow("dynamodb:StartBulkPutItems", "", std::string(kTable));
+  ExpectDenied(start, "dynamodb:PutItem on resource: arn:", "StartBulkPutItems");
+  // The items are not known.
+  Allow("dynamodb:*", kOwnItems);
+  ExpectDenied(start, "", "StartBulkPutItems");
+  ExpectDenied(ops::ListBulkOperationsRequest{}, "dynamodb:ListBulkOperations on resource: *",
+               "ListBulkOperations");
+  Allow("dynamodb:*", "", std::string(kTable));
+  ExpectAllowed(start, "StartBulkPutItems");
+  ExpectDenied(ops::CancelBulkOperationRequest{job},
+               "dynamodb:CancelBulkOperation on resource: arn:", "CancelBulkOperation");
+  Allow("dynamodb:*BulkOperation", "", job);
+  ExpectAllowed(ops::CancelBulkOperationRequest{job}, "CancelBulkOperation");
+  ExpectAllowed(ops::DescribeBulkOperationRequest{job}, "DescribeBulkOperation");
+  ExpectDenied(ops::DescribeBulkOperationRequest{job + "e"}, "", "DescribeBulkOperation");
 }
 
 TEST_F(GuardTest, RestoreToAMomentNeedsTheSourceAndTheItemsOfTheTarget) {

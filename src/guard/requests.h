@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "guard/check.h"
+#include "ops/bulk_operations.h"
 #include "ops/requests.h"
 #include "ops/resource_policies.h"
 
@@ -32,6 +33,7 @@ Status AuthorizeRequest(Check& check, const ops::UntagResourceRequest& request);
 Status AuthorizeRequest(Check& check, const ops::DescribeContributorInsightsRequest& request);
 Status AuthorizeRequest(Check& check, const ops::UpdateContributorInsightsRequest& request);
 Status AuthorizeRequest(Check& check, const ops::GetRecordsRequest& request);
+Status AuthorizeRequest(Check& check, const ops::StartBulkPutItemsRequest& request);
 
 // Requires the action on a table for the item with this key, an encoded item; null: for whatever
 // items there are, as a Scan does.
@@ -70,6 +72,8 @@ std::string_view SubjectOf(const Request& request) {
     return request.export_arn;
   } else if constexpr (requires { std::string_view(request.import_arn); }) {
     return request.import_arn;
+  } else if constexpr (requires { std::string_view(request.bulk_operation_arn); }) {
+    return request.bulk_operation_arn;
   } else if constexpr (requires { std::string_view(*request.source_table_arn); }) {
     // The operation refuses a request with both names.
     if (request.source_table_arn) return *request.source_table_arn;

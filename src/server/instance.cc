@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "identity/root_key.h"
 #include "kv/features.h"
+#include "ops/bulk_operations.h"
 #include "ops/delete_table.h"
 #include "ops/imports.h"
 #include "ops/table_capacity.h"
@@ -345,6 +346,7 @@ Status Instance::OpenExchange() {
   options.codec.append_json = api::AppendItemJson;
   options.codec.read_json = api::ReadItem;
   options.codec.check_item = ops::CheckImportedItem;
+  options.codec.compile_condition = ops::CompileRecordCondition;
   options.codec.check_table = [this](const table::TableDescriptor& table) {
     return ops::CheckAccountQuota(*environment_, table);
   };

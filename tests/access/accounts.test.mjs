@@ -228,6 +228,8 @@ test('another account is refused in words that do not tell whether the table exi
         ['DescribeBackup', { BackupArn: `${TableName}/backup/01489602797149-73d8d5bc` }], ['DeleteBackup', { BackupArn: `${TableName}/backup/01489602797149-73d8d5bc` }],
         ['RestoreTableFromBackup', { BackupArn: `${TableName}/backup/01489602797149-73d8d5bc`, TargetTableName: 'stolen' }],
         ['DescribeExport', { ExportArn: `${TableName}/export/01489602797149-73d8d5bc` }], ['DescribeImport', { ImportArn: `${TableName}/import/01489602797149-73d8d5bc` }],
+        ['DescribeBulkOperation', { BulkOperationArn: `${TableName}/bulk-operation/01489602797149-73d8d5bc` }],
+        ['CancelBulkOperation', { BulkOperationArn: `${TableName}/bulk-operation/01489602797149-73d8d5bc` }],
       ]) {
         const error = await ddb(who, operation, input).then((answer) => ({ answer }), (caught) => caught);
         if (error.answer) {
@@ -426,6 +428,10 @@ test('exports and imports are the default account\'s', async () => {
       AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
     },
   }), 'AccessDeniedException', text);
+  await refused(ddb(kA, 'StartBulkPutItems', {
+    TableName: 'orders', InputS3Configuration: { S3Bucket: 'bucket', InputFormat: 'DYNAMODB_JSON' }, OutputS3Configuration: { S3Bucket: 'bucket', OutputType: ['ERROR'] },
+  }), 'AccessDeniedException', text);
+  assert.deepEqual((await ddb(kA, 'ListBulkOperations')).BulkOperationsSummaryList, []);
   assert.deepEqual((await ddb(kA, 'ListExports')).ExportSummaries, []);
   assert.deepEqual((await ddb(kA, 'ListImports')).ImportSummaryList, []);
 });

@@ -256,6 +256,16 @@ describe('wrong types at every place', () => {
     },
     DescribeImport: { ImportArn: noBackup.replace('backup', 'import') },
     ListImports: { TableArn: 'arn:aws:dynamodb:us-east-1:000000000000:table/none', PageSize: 1, NextToken: '0'.repeat(112) },
+    StartBulkPutItems: {
+      ClientToken: 'a', TableName: 'none', MaxWriteRequestUnits: 1024, PerformanceTier: 'STANDARD',
+      InputS3Configuration: { S3BucketOwner: '000000000000', S3Bucket: 'none', S3KeyPrefix: 'a', InputFormat: 'ION', InputCompressionType: 'GZIP' },
+      OutputS3Configuration: {
+        S3BucketOwner: '000000000000', S3Bucket: 'none', S3KeyPrefix: 'a', S3SseAlgorithm: 'KMS', S3SseKmsKeyId: 'a', OutputType: ['ERROR', 'CONDITION_CHECK_FAILURE'],
+      },
+    },
+    DescribeBulkOperation: { BulkOperationArn: noBackup.replace('backup', 'bulk-operation') },
+    CancelBulkOperation: { BulkOperationArn: noBackup.replace('backup', 'bulk-operation') },
+    ListBulkOperations: { MaxResults: 1, NextToken: '0'.repeat(112) },
     DescribeTimeToLive: { TableName }, DescribeContinuousBackups: { TableName }, DescribeLimits: {}, DescribeEndpoints: {},
   };
   const wrong = [1, -1, 1.5, 1e300, true, false, 'x', '', [], [[]], [1], ['x'], {}, { x: 1 }, { S: { S: {} } }, [{}], null, '\u0000', 9007199254740993, 'x'.repeat(3000)];
