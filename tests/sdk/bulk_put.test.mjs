@@ -111,27 +111,27 @@ for (const args of [[], ['--in-memory', '--object-store=DIR']]) {
       world.args = args.map((arg) => arg.replace('DIR', world.objects));
       await world.open();
       ddb = world.ddb;
-      await world.table('T');
+      await world.table('Tab');
     });
     after(() => world.close());
 
     test('items are put, under their conditions', async () => {
-      await ddb.PutItem({ TableName: 'T', Item: { ...item(1, 'old'), n: N(5) } });
-      await ddb.PutItem({ TableName: 'T', Item: item(2, 'old') });
+      await ddb.PutItem({ TableName: 'Tab', Item: { ...item(1, 'old'), n: N(5) } });
+      await ddb.PutItem({ TableName: 'Tab', Item: item(2, 'old') });
       const condition = { ConditionExpression: '#n = :n', ExpressionAttributeNames: { '#n': 'n' }, ExpressionAttributeValues: { ':n': N(5) } };
       const text = line(item(0)) + line(item(1), condition) + line(item(2), condition) + line(item(3), isNew) + line(item(2), isNew);
       world.file('conditions/a', text);
-      const begun = await world.start('T', 'conditions', { MaxWriteRequestUnits: 100000, ClientToken: 'token' });
+      const begun = await world.start('Tab', 'conditions', { MaxWriteRequestUnits: 100000, ClientToken: 'token' });
       assert.equal(begun.BulkOperationStatus, 'IN_PROGRESS');
-      assert.match(begun.BulkOperationArn, new RegExp(`^${kArn}/T/bulk-operation/[0-9]{14}-[0-9a-f]{8}$`));
-      assert.deepEqual(begun.TableDetails.map(({ TableName }) => TableName), ['T']);
+      assert.match(begun.BulkOperationArn, new RegExp(`^${kArn}/Tab/bulk-operation/[0-9]{14}-[0-9a-f]{8}$`));
+      assert.deepEqual(begun.TableDetails.map(({ TableName }) => TableName), ['Tab']);
       const done = await world.ended(begun.BulkOperationArn);
       assert.equal(done.BulkOperationStatus, 'COMPLETED', done.FailureMessage);
       assert.deepEqual([done.ProcessedItemCount, done.FailedItemCount, done.TotalInputBytes, done.ProcessedInputBytes], [5, 0, text.length, text.length]);
       assert.deepEqual([done.ClientToken, done.MaxWriteRequestUnits, done.PerformanceTier], ['token', 100000, 'STANDARD']);
       assert.equal(done.InputS3Configuration.InputCompressionType, 'NONE');
       assert.ok(done.EndTime >= done.StartTime);
-      assertSame(await world.items('T'), [item(0), item(1), item(2, 'old'), item(3)]);
+      assertSame(await world.items('Tab'), [item(0), item(1), item(2, 'old'), item(3)]);
       const [usage] = done.BulkOperationUsage;
       // pk, g and v with their names: 2 + 7, 1 + 2, 1 + 3; the entry has no v.
       assert.deepEqual([usage.Table.BulkPutBytes, usage.GlobalSecondaryIndexes['by-g'].BulkPutBytes > 0, usage.LocalSecondaryIndexes], [3 * 16, true, undefined]);
@@ -190,38 +190,38 @@ for (const args of [[], ['--in-memory', '--object-store=DIR']]) {
     });
 
     test('requests are refused in order', async () => {
-      const fails = (more, name, text, table = 'T') => assertFails(ddb.StartBulkPutItems(world.request(table, 'none', more)), name, text);
+      const fails = (more, name, text, table = 'Tab') => assertFails(ddb.StartBulkPutItems(world.request(table, 'none', more)), name, text);
       await fails({ MaxWriteRequestUnits: 1023 }, 'ValidationException', 'Member must have value greater than or equal to 1024');
       await fails({ output: { S3Bucket: undefined } }, 'ValidationException', 'OutputS3Configuration must have an S3Bucket', 'Missing');
       await fails({ output: { S3SseKmsKeyId: 'k' } }, 'ValidationException', 'KMS Key Id is not supported for this encryption type');
       await fails({ output: { S3KeyPrefix: '../x' } }, 'ValidationException', 'S3KeyPrefix');
       await fails({}, 'ResourceNotFoundException', 'Requested resource not found: Table: Missing not found', 'Missing');
-      const first = await world.start('T', 'none', { ClientToken: 'same' });
-      assert.equal((await world.start('T', 'none', { ClientToken: 'same' })).BulkOperationArn, first.BulkOperationArn);
+      const first = await world.start('Tab', 'none', { ClientToken: 'same' });
+      assert.equal((await world.start('Tab', 'none', { ClientToken: 'same' })).BulkOperationArn, first.BulkOperationArn);
       await fails({ ClientToken: 'same', MaxWriteRequestUnits: 2000 }, 'IdempotentParameterMismatchException');
       const done = await world.ended(first.BulkOperationArn);
       assert.deepEqual([done.BulkOperationStatus, done.ProcessedItemCount, done.TotalInputBytes], ['COMPLETED', 0, 0]);
-      assert.equal((await world.start('T', 'none', { ClientToken: 'same' })).BulkOperationArn, first.BulkOperationArn);
-      const missing = `${kArn}/T/bulk-operation/01760000000000-0a1b2c3d`;
+      assert.equal((await world.start('Tab', 'none', { ClientToken: 'same' })).BulkOperationArn, first.BulkOperationArn);
+      const missing = `${kArn}/Tab/bulk-operation/01760000000000-0a1b2c3d`;
       for (const operation of ['DescribeBulkOperation', 'CancelBulkOperation']) {
         await assertFails(ddb[operation]({ BulkOperationArn: missing }), 'ResourceNotFoundException', `Bulk operation not found: ${missing}`);
-        await assertFails(ddb[operation]({ BulkOperationArn: `${kArn}/T/import/01760000000000-0a1b2c3d` }), 'ValidationException', 'Invalid Bulk Operation ARN');
+        await assertFails(ddb[operation]({ BulkOperationArn: `${kArn}/Tab/import/01760000000000-0a1b2c3d` }), 'ValidationException', 'Invalid Bulk Operation ARN');
       }
     });
 
     test('buckets, owners and keys fail the job', async () => {
       const code = async (more) => {
-        const { BulkOperationStatus, FailureCode } = await world.run('T', 'conditions', more);
+        const { BulkOperationStatus, FailureCode } = await world.run('Tab', 'conditions', more);
         assert.equal(BulkOperationStatus, 'FAILED');
         return FailureCode;
       };
-      const before = await world.items('T');
+      const before = await world.items('Tab');
       assert.equal(await code({ input: { S3Bucket: 'none' } }), 'S3NoSuchBucket');
       assert.equal(await code({ output: { S3Bucket: 'none' } }), 'S3NoSuchBucket');
       assert.equal(await code({ input: { S3BucketOwner: '123456789012' } }), 'S3AccessDenied');
       assert.equal(await code({ output: { S3BucketOwner: '123456789012' } }), 'S3AccessDenied');
       assert.equal(await code({ output: { S3SseAlgorithm: 'KMS' } }), 'KmsNotFoundException');
-      assertSame(await world.items('T'), before);
+      assertSame(await world.items('Tab'), before);
     });
 
     test('a cancelled one stops, and what it has put stays', async () => {
@@ -273,17 +273,17 @@ describe('bulk puts and restarts', { skip }, () => {
     const kItems = 30_000;
     const world = await World.start();
     try {
-      await world.table('T');
+      await world.table('Tab');
       // Every tenth record fails its condition, once; every hundredth is no item.
       const failing = (i) => i % 10 === 1;
-      await world.ddb.PutItem({ TableName: 'T', Item: item('taken', 'old') });
+      await world.ddb.PutItem({ TableName: 'Tab', Item: item('taken', 'old') });
       const lines = Array.from({ length: kItems }, (_, i) => (i % 100 === 2 ? line({ g: S(`${i}`) }) : line(failing(i) ? item('taken', `${i}`) : item(i), isNew)));
       for (let part = 0; part < 3; ++part) {
         world.file(`kill/${part}`, lines.slice(part * kItems / 3, (part + 1) * kItems / 3).join(''));
       }
-      const { BulkOperationArn } = await world.start('T', 'kill');
+      const { BulkOperationArn } = await world.start('Tab', 'kill');
       let kills = 0;
-      for (let seen = -1; ;) {
+      for (let seen = -kItems; ;) {
         const found = await world.describe(BulkOperationArn);
         if (found.BulkOperationStatus !== 'IN_PROGRESS') break;
         if (found.ProcessedItemCount > seen + kItems / 10) {
@@ -301,7 +301,7 @@ describe('bulk puts and restarts', { skip }, () => {
       assert.equal(manifest.conditionCheckFailureCount, kItems / 10);
       assert.deepEqual(CONDITION_CHECK_FAILURE.map((one) => Number(one.item.v.S)), Array.from({ length: kItems }, (_, i) => i).filter(failing));
       assert.equal(ERROR.length, kItems / 100);
-      const items = await world.items('T');
+      const items = await world.items('Tab');
       assert.equal(items.length, 1 + kItems - kItems / 10 - kItems / 100);
       assert.ok(items.every(({ pk, v }) => v.S === (pk.S === 'p0taken' ? 'old' : 'new')));
     } finally {
@@ -312,9 +312,9 @@ describe('bulk puts and restarts', { skip }, () => {
   test('a cancellation that was answered holds over a restart', async () => {
     const world = await World.start();
     try {
-      await world.table('T');
+      await world.table('Tab');
       world.file('cancel/a', Array.from({ length: 20480 }, (_, i) => line(item(i))).join(''));
-      const { BulkOperationArn } = await world.start('T', 'cancel', { MaxWriteRequestUnits: 1024 });
+      const { BulkOperationArn } = await world.start('Tab', 'cancel', { MaxWriteRequestUnits: 1024 });
       await world.ddb.CancelBulkOperation({ BulkOperationArn });
       await world.kill();
       await world.open();
@@ -327,9 +327,9 @@ describe('bulk puts and restarts', { skip }, () => {
   test('an object that has changed meanwhile fails the job', async () => {
     const world = await World.start();
     try {
-      await world.table('T');
+      await world.table('Tab');
       world.file('change/a', Array.from({ length: 20480 }, (_, i) => line(item(i))).join(''));
-      const { BulkOperationArn } = await world.start('T', 'change', { MaxWriteRequestUnits: 1024 });
+      const { BulkOperationArn } = await world.start('Tab', 'change', { MaxWriteRequestUnits: 1024 });
       await until(() => world.describe(BulkOperationArn), ({ ProcessedItemCount }) => ProcessedItemCount > 0, 'nothing is put');
       await world.kill();
       world.file('change/a', line(item(0)));
