@@ -140,14 +140,17 @@ void Events::OnRefusals(const ops::Admission::Refusals& refused) {
   // It is told again when its second has ended.
   if (why.so_far) return;
   const MutexLock lock(mutex_);
-  int64_t& known =
-      ToldOf(resource)
-          .refusals[static_cast<size_t>(refused.access)][static_cast<size_t>(refused.limit)];
+  Told& told = ToldOf(resource);
+  const size_t a = static_cast<size_t>(refused.access), l = static_cast<size_t>(refused.limit);
+  int64_t& known = told.refusals[a][l];
   const int64_t refusals = meter.refusals(refused.access, refused.limit);
   const int64_t requests = refusals - std::exchange(known, refusals);
   if (requests <= 0) return;
   Event event;
-  event.at_micros = refused.now_micros;
+  // When they were refused, as far as that is known: a manual clock may have been moved far since.
+  const int64_t before = std::exchange(told.told_micros[a][l], refused.now_micros);
+  event.at_micros = why.at_micros > before ? std::min(why.at_micros, refused.now_micros)
+                                           : refused.now_micros;
   event.kind = "throttled";
   event.table = resource.table->descriptor.name;
   if (resource.index != nullptr) event.index = resource.index->name;
@@ -165,20 +168,29 @@ void Events::OnRefusals(const ops::Admission::Refusals& refused) {
 }
 
 void Events::NoteChanges(const TableDescriptor& before, const TableDescriptor& now) {
-  const auto note = [&](std::string text, const std::string& index = {}) REQUIRES(mutex_) {
+  const auto note = [&](std::string text, const std::string& index = {},
+                        int64_t at_micros = 0) REQUIRES(mutex_) {
     Event event;
+    event.at_micros = at_micros;
     event.kind = "altered";
     event.table = now.name;
     event.index = index;
     event.text = std::move(text);
     Add(std::move(event));
   };
+  // When capacity was changed last, which may have been before a manual clock was moved.
+  const auto changed = [](const auto& of) {
+    return std::max(of.last_increase_micros, of.last_decrease_micros);
+  };
   const auto capacity = [](const auto& of, BillingMode mode) {
     return CapacityText(mode, of.read_units, of.write_units);
   };
   const std::string was = capacity(before, before.billing_mode);
   const std::string is = capacity(now, now.billing_mode);
-  if (was != is) note(fmt::format("The table has {} now; it had {}", is, was));
+  if (was != is) {
+    const bool newer = changed(now) > changed(before);
+    note(fmt::format("The table has {} now; it had {}", is, was), {}, newer ? changed(now) : 0);
+  }
   for (const IndexDescriptor& index : now.indexes) {
     const IndexDescriptor* const old = before.FindIndex(index.name);
     if (old == nullptr) {
@@ -207,8 +219,10 @@ void Events::NoteChanges(const TableDescriptor& before, const TableDescriptor& n
   }
 }
 
-void Events::NoteTable(std::string_view kind, const std::string& name, std::string text) {
+void Events::NoteTable(std::string_view kind, const std::string& name, std::string text,
+                       int64_t at_micros) {
   Event event;
+  event.at_micros = at_micros;
   event.kind = kind;
   event.table = name;
   event.text = std::move(text);
@@ -241,7 +255,8 @@ void Events::Look() {
     }
     if (order > 0 || replaced) {
       NoteTable("created", (*now)->descriptor.name,
-                fmt::format("Table {} was created", (*now)->descriptor.name));
+                fmt::format("Table {} was created", (*now)->descriptor.name),
+                (*now)->descriptor.created_micros);
     }
     if (order == 0 && !replaced && *old != *now) {
       NoteChanges((*old)->descriptor, (*now)->descriptor);

@@ -76,13 +76,17 @@ class Events {
     uint64_t last_split = 0;  // the id of a left half; ids rise
     // The last event of each limit, by the time it was last told of.
     std::array<std::array<int64_t, throughput::kLimits>, throughput::kAccesses> refusals{};
+    // When that was.
+    std::array<std::array<int64_t, throughput::kLimits>, throughput::kAccesses> told_micros{};
   };
   void OnUsage(const ops::Admission::Usage& usage);
   void OnRefusals(const ops::Admission::Refusals& refused);
   void NoteSplits(const ops::Admission::Resource& resource, Told* told) REQUIRES(mutex_);
   void NoteChanges(const table::TableDescriptor& before, const table::TableDescriptor& now)
       REQUIRES(mutex_);
-  void NoteTable(std::string_view kind, const std::string& name, std::string text) REQUIRES(mutex_);
+  // `at_micros` 0: now.
+  void NoteTable(std::string_view kind, const std::string& name, std::string text,
+                 int64_t at_micros = 0) REQUIRES(mutex_);
   Told& ToldOf(const ops::Admission::Resource& resource) REQUIRES(mutex_);
   void Add(Event event) REQUIRES(mutex_);
 

@@ -399,7 +399,7 @@ TEST(Admission, TheLogTellsOfAStormWhenASecondOfItHasEnded) {
   EXPECT_EQ(refused, 12 * 45);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find("requests=90 "), std::string::npos) << lines[0];
-  EXPECT_NE(lines[0].find("Table t: 50 of 5 provisioned writes/s. "), std::string::npos)
+  EXPECT_NE(lines[0].find("Table t: 50 of 5 provisioned write units/s. "), std::string::npos)
       << lines[0];
   // The others are told without another refusal.
   testing::internal::CaptureStderr();

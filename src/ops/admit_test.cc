@@ -244,7 +244,7 @@ TEST(Admit, ARefusalSaysCauseAndCureThenTheServicesWordsThenTheLesson) {
   EXPECT_EQ(refused.error().code(), ErrorCode::kProvisionedThroughputExceeded);
   EXPECT_EQ(
       refused.error().message(),
-      "Table tab: 3 (so far) of 2 provisioned reads/s. Raise the read capacity of the table to 3 "
+      "Table tab: 3 (so far) of 2 provisioned read units/s. Raise the read capacity of the table to 3 "
       "units or more, let auto scaling do it, or switch to on-demand. "
       "DynamoDB says: " +
           std::string(kTableSentence) + " Lesson: auto-scaling.");
@@ -285,7 +285,7 @@ TEST(Admit, AnIndexWithoutCapacityThrottlesItsTable) {
   const Status refused = world.PutOne("tab", "{pk: 'b', sk: 2, g: 'x'}");
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().message(),
-              StartsWith("Index by-g: 2 (so far) of 1 provisioned writes/s. "));
+              StartsWith("Index by-g: 2 (so far) of 1 provisioned write units/s. "));
   EXPECT_THAT(refused.error().message(), HasSubstr(kIndexSentence));
   const auto* payload = dynamic_cast<const ThrottlingPayload*>(refused.error().payload().get());
   ASSERT_NE(payload, nullptr);
@@ -407,7 +407,7 @@ TEST(Admit, OnDemandTablesHaveOtherExceptions) {
   EXPECT_EQ(refused.error().code(), ErrorCode::kThrottling);
   EXPECT_THAT(
       refused.error().message(),
-      StartsWith("Table tab: 3 (so far) of 2 writes/s that OnDemandThroughput allows. Raise "
+      StartsWith("Table tab: 3 (so far) of 2 write units/s that OnDemandThroughput allows. Raise "
                  "OnDemandThroughput to 3 write units per second or more, or remove it. "
                  "DynamoDB says: Throughput exceeds the current capacity of your table or index."));
 

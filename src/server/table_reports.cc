@@ -234,9 +234,13 @@ void NameHotKeys(const std::vector<management::HotKeys::Leader>& leaders, const 
 }
 
 // With the date where the picture is longer than a day.
+// With hundredths of a second where a time has them.
 std::string ShortTime(int64_t micros, bool days) {
-  const std::string text = FormatTime(std::clamp<int64_t>(micros, 0, kLastTimeMicros));
-  return days ? text.substr(5, 5) + " " + text.substr(11, 5) : text.substr(11, 8);
+  micros = std::clamp<int64_t>(micros, 0, kLastTimeMicros);
+  const std::string text = FormatTime(micros);
+  if (days) return text.substr(5, 5) + " " + text.substr(11, 5);
+  const int64_t hundredths = micros % kMicros / (kMicros / 100);
+  return text.substr(11, 8) + (hundredths > 0 ? fmt::format(".{:02}", hundredths) : "");
 }
 
 std::string Picture(std::string_view table, const std::vector<Drawn>& drawn, const HeatMap& map) {

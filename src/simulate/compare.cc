@@ -90,6 +90,12 @@ Result<std::vector<Variant>> OfSettings(const std::string& setting, const std::s
 
 Result<std::vector<Variant>> ReadVariants(const std::vector<std::string>& what) {
   std::vector<std::string> files, settings;
+  for (const std::string& word : what) {
+    if (word.find(".toml,") != std::string::npos) {
+      return ValidationError(
+          fmt::format("{}: scenarios are separated by blanks, not by commas", word));
+    }
+  }
   for (const std::string& word : what)
     (word.find('=') == std::string::npos ? files : settings).push_back(word);
   std::vector<Variant> variants;
@@ -180,14 +186,16 @@ std::string ComparisonMap(const std::vector<Variant>& variants) {
   for (const Variant& v : variants) {
     names += (names.empty() ? "" : " | ") + v.name;
     const Sum sum = SumOf(v);
-    const double throttled = 100 * static_cast<double>(sum.throttled) /
-                             static_cast<double>(std::max<int64_t>(1, sum.requests));
     // Each scenario says what it is, once.
     std::string description = v.scenario.description;
     for (const ResourceOutcome& r : v.outcome.resources) {
-      // The part throttled is that of all requests of the variant.
-      picture.panels.push_back({fmt::format("{} ({:.1f}% throttled): {} {}", v.name, throttled,
-                                            r.is_index ? "index" : "table", r.name),
+      // The part that this table or index refused of all requests of the variant.
+      int64_t refused = 0;
+      for (const Trouble& trouble : r.troubles) refused += trouble.requests;
+      const double throttled =
+          100 * static_cast<double>(refused) / static_cast<double>(std::max<int64_t>(1, sum.requests));
+      picture.panels.push_back({fmt::format("{}: {} {} ({:.1f}% throttled)", v.name,
+                                            r.is_index ? "index" : "table", r.name, throttled),
                                 r.columns, r.rows, r.marks, TimesOf(v.scenario.duration_seconds),
                                 false, std::exchange(description, {})});
     }

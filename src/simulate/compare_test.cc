@@ -55,8 +55,8 @@ TEST_F(CompareTest, AKeyOfTheModelPlaysOneScenarioForEachValue) {
   EXPECT_NE(text.find("adaptive=delayed"), std::string::npos) << text;
   EXPECT_NE(text.find("TableWriteKeyRangeThroughputExceeded: "), std::string::npos) << text;
   const std::string map = ComparisonMap(variants);
-  EXPECT_NE(map.find("adaptive=off ("), std::string::npos);
-  EXPECT_NE(map.find("adaptive=instant (0.0% throttled): table t"), std::string::npos);
+  EXPECT_NE(map.find("adaptive=off: table t ("), std::string::npos);
+  EXPECT_NE(map.find("adaptive=instant: table t (0.0% throttled)"), std::string::npos);
   const std::string json = ComparisonJson(variants);
   EXPECT_EQ(std::count(json.begin(), json.end(), '{'), std::count(json.begin(), json.end(), '}'));
 }
@@ -102,6 +102,7 @@ TEST_F(CompareTest, WrongWordsAreRefused) {
   EXPECT_NE(Refusal({file, "adaptive=off,often"}).find("model.adaptive"), std::string::npos);
   EXPECT_NE(Refusal({file, "bogus=1,2"}).find("model.bogus"), std::string::npos);
   EXPECT_NE(Refusal({file, file + "-not-there"}), "");
+  EXPECT_NE(Refusal({file + "," + file}).find("separated by blanks"), std::string::npos);
   EXPECT_NE(Refusal({file, "window=1,2,3,4,5,6,7,8,9,10,11,12,13"}), "");
 }
 

@@ -241,9 +241,10 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
       *out += fmt::format(
           "<rect class=\"h{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\">"
           "<title>{}: {:.0f}% of what a partition can do on average, {:.0f}% of requests "
-          "throttled</title></rect>\n",
+          "throttled{}</title></rect>\n",
           shade, x, y, width + 0.05, height + 0.05, Escaped(NameOf(r.rows[line * group])),
-          100 * value(column, false), 100 * value(column, true));
+          100 * value(column, false), 100 * value(column, true),
+          refused > 0 ? ": a limit was reached" : "");
       if (refused > 0) {
         *out += fmt::format(
             "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
@@ -368,8 +369,8 @@ std::string HeatMap(const HeatPicture& picture) {
   y += 16;
   Text(
       &body, kLeft, y,
-      "a column's colour: its average of what a partition can do; full where it throttled, because "
-      "a second of it reached the limit in force");
+      "a column's colour: its average of what a partition can do, shades between included; the "
+      "last one where it throttled, for a limit was reached then");
   for (const HeatPanel& r : picture.panels) {
     if (r.columns.empty()) continue;
     y += 34;

@@ -20,6 +20,8 @@ constexpr double kAllShare = 0.995;
 constexpr size_t kFewKeys = 10;
 // Partitions beyond need are told from this factor on. [A]
 constexpr double kLeftOver = 2;
+// Partitions whose worst seconds are no farther apart are busy together. [A]
+constexpr int64_t kTogetherMicros = 60'000'000;
 // The load of three hours of Amazon's example.
 constexpr double kSlowLoadSeconds = 3 * 3600;
 
@@ -30,7 +32,7 @@ std::string CauseOf(const Explanation& e, Access access, Limit limit) {
       e.index ? fmt::format("Index {}", e.resource) : fmt::format("Table {}", e.resource);
   const std::string demand = UnitsText(std::round(e.demand)) + (e.so_far ? " (so far)" : "");
   const std::string most = UnitsText(e.granted < 0.999 * e.limit ? e.granted : e.limit);
-  const std::string rate = access == Access::kRead ? "reads/s" : "writes/s";
+  const std::string rate = access == Access::kRead ? "read units/s" : "write units/s";
   switch (limit) {
     case Limit::kKeyRange: {
       std::string what = e.index ? where + ": hot" : "Hot";
@@ -66,6 +68,11 @@ bool IsDateWithSuffix(std::string_view key) {
          LooksLikeDate(key.substr(0, dot));
 }
 
+// The units that a hot key of an index takes where its entries are slim.
+double SlimUnits(const Explanation& e, int64_t entry_bytes) {
+  return std::round(HottestUnits(e) / static_cast<double>(WriteUnits(entry_bytes)));
+}
+
 // Tells the cure of large entries of an index, for its hot key: no more than a projection. Empty
 // where they are small or not known (0).
 std::string EntryText(const Explanation& e, Access access, int64_t entry_bytes) {
@@ -77,7 +84,7 @@ std::string EntryText(const Explanation& e, Access access, int64_t entry_bytes) 
         static_cast<double>(entry_bytes) / 1024);
   }
   const int64_t units = WriteUnits(entry_bytes);
-  const double slim = std::round(HottestUnits(e) / static_cast<double>(units));
+  const double slim = SlimUnits(e, entry_bytes);
   return fmt::format(
       "Project less: an entry of the index costs about {} units, of at most 1 KB it costs 1, and "
       "this key then takes {}{} (lesson slim-index).",
@@ -99,18 +106,17 @@ std::string ReadText(const Explanation& e) {
 // Says that capacity does not help, where one key alone takes more than a partition can serve.
 std::string NoHelpText(const Explanation& e, Access access, Billing billing, double most) {
   if (!IsHot(e) || e.limit < most || HottestUnits(e) <= most) return "";
-  return fmt::format("More {}{} do{} not help: one partition serves at most {} {}/s.",
-                     billing == Billing::kOnDemand ? "WarmThroughput" : "units",
-                     e.spread.capacity > 0 ? " alone" : "",
-                     billing == Billing::kOnDemand ? "es" : "", UnitsText(most),
-                     access == Access::kRead ? "reads" : "writes");
+  return fmt::format("More {} not help: one partition serves at most {} {} units/s.",
+                     billing == Billing::kOnDemand ? "WarmThroughput alone does" : "units alone do",
+                     UnitsText(most), UnitName(access));
 }
 
 // Says whether a split for heat helps a hot collection, as far as the order of its keys is known.
 std::string InsideText(const Explanation& e, Access access) {
   if (e.obstacle == SplitObstacle::kMovingKey || e.order == KeyOrder::kMoves) {
     return access == Access::kWrite
-               ? "Splits do not help: this key's new items all lie at one end of its sort keys."
+               ? "Splits do not help: the sort keys of this key only rise, so that all of its new "
+                 "items lie in the last part."
                : "Splits do not help: its reads move along the sort keys.";
   }
   const std::string_view text =
@@ -275,10 +281,17 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
       }
       e->no_help = NoHelpText(*e, access, definition_.billing, most);
       if (hot && !write) say("cache", ReadText(*e));
+      // A projection that is not enough alone is told together with the next cure.
       std::string entries;
-      if (hot && is_index()) entries = EntryText(*e, access, EntryBytes());
-      if (!entries.empty() && !write) say("slim-index", std::exchange(entries, {}));
-      if (!entries.empty()) entries += " ";
+      bool slim = false;
+      if (hot && is_index()) {
+        const int64_t bytes = EntryBytes();
+        entries = EntryText(*e, access, bytes);
+        slim = !entries.empty();
+        if (slim && (!write || SlimUnits(*e, bytes) <= e->limit))
+          say("slim-index", std::exchange(entries, {}));
+        if (!entries.empty()) entries += " ";
+      }
       const std::vector<HeavyKey> all_keys =
           is_index()
               ? Lifetime(lifetime_collections_, &KeyObservation::collections).Top(kFewKeys + 1)
@@ -286,10 +299,10 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
       if (hot && write && is_index() && all_keys.size() <= kFewKeys) {
         say(entries.empty() ? "status-index" : "slim-index",
             fmt::format("{}The index has only {} key{}: give it another partition key, of two "
-                        "attributes, or drop it and Scan the table for what it finds (lesson "
-                        "status-index). {}",
-                        entries, all_keys.size(), all_keys.size() == 1 ? "" : "s",
-                        spread_text("Or spread this one over", "suffixes", "")));
+                        "attributes; who wants all of \"{}\" then asks once for each value of the "
+                        "second (lesson status-index).",
+                        entries, all_keys.size(), all_keys.size() == 1 ? "" : "s", key));
+        say("status-index", spread_text("Or spread this one over", "suffixes", ""));
       } else if (hot && write && IsDateWithSuffix(key)) {
         say("hot-date",
             fmt::format("The suffixes of \"{}\" are uneven, and this one has more than its part: "
@@ -302,8 +315,8 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
         } else if (!write) {
           text = spread_text("If that is not enough, keep", "copies", ", and read any");
         } else {
-          text = entries + spread_text(entries.empty() ? "Spread it over" : "Or spread it over",
-                                       "suffixes", ", random or computed");
+          text = entries + spread_text(slim ? "Or spread it over" : "Spread it over", "suffixes",
+                                       ", random or computed");
         }
         say(one_item && write  ? "vote-counter"
             : !entries.empty() ? "slim-index"
@@ -319,14 +332,41 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
                             ? ""
                             : ", or wait until adaptive capacity lends it what others leave"));
       }
-      if (settings_.split_for_heat &&
+      // Where the whole lacks units its partitions are busy no longer than those last that it has
+      // kept: too short for a split, and more partitions do not help.
+      double asked = 0;
+      const double seconds = SecondsOfDemand(e->at_micros);
+      const Layout& layout = layout_.Current();
+      for (size_t i = 0; i < layout.size(); ++i) {
+        const Partition& p = layout.At(i);
+        const Partition::Worst& worst = p.worst[a];
+        const bool together = worst.epoch == capacity_epoch_ &&
+                              std::abs(worst.at_micros - e->at_micros) <= kTogetherMicros;
+        asked += p.id == e->partition
+                     ? e->demand
+                     : std::max({HalvesToUnits(AskedInSecond(p, a)) / seconds,
+                                 p.last_rate[a] + p.last_refused[a], together ? worst.demand : 0});
+      }
+      const bool lacks_units = !hot && !shares && definition_.billing == Billing::kProvisioned &&
+                               asked > definition_.provisioned.Of(access);
+      if (lacks_units) {
+        say("three-hundred-seconds",
+            fmt::format("Raise the {} capacity of the {} to {} units or more, let auto scaling do "
+                        "it, or switch to on-demand: it has {} units, and beyond them it spends "
+                        "what it has kept of {:.0f} seconds.",
+                        units, what, UnitsText(std::ceil(asked)),
+                        UnitsText(definition_.provisioned.Of(access)), settings_.burst_seconds));
+      }
+      if (settings_.split_for_heat && !lacks_units &&
           (e->obstacle == SplitObstacle::kNone || e->obstacle == SplitObstacle::kTooFewSamples)) {
         if (hot && definition_.has_sort_key) {
           e->notes.push_back(InsideText(*e, access));
         } else if (!hot) {
           say("on-demand-growth",
-              "The partition splits by itself when the heat lasts some minutes; set WarmThroughput "
-              "(or create the table with more capacity) before traffic that is known to come.");
+              "Set WarmThroughput, or create the table with more capacity, before traffic that is "
+              "known to come: both make more partitions.");
+          e->notes.emplace_back(
+              "The partition splits by itself when the heat lasts some minutes.");
         }
       }
       if (hot && definition_.has_sort_key && settings_.split_for_heat &&

@@ -271,7 +271,7 @@ TEST(ResourceTest, AnIndexWithoutCapacityThrottlesItsTable) {
   EXPECT_EQ(refusal.resource, &index);
   const Explanation e = index.Explain(100 * kSecond, refusal);
   EXPECT_EQ(e.reason, "IndexWriteProvisionedThroughputExceeded");
-  EXPECT_EQ(e.cause, "Index table: 50 of 10 provisioned writes/s");
+  EXPECT_EQ(e.cause, "Index table: 50 of 10 provisioned write units/s");
   EXPECT_NE(e.notes.back().find("Writes of the table wait"), std::string::npos);
 }
 

@@ -101,7 +101,7 @@ TEST(Guidance, S64_AnIndexOfFewKeysNeedsAnotherKey) {
                  "keys = { type = \"weighted\", weights = { SHIPPED = 80, NEW = 15, LOST = 5 } }") +
            Writes(2500, "{ type = \"uniform\", count = 1000000 }"));
   EXPECT_TRUE(Says(played.cures(1), "The index has only 3 keys")) << played.cures(1);
-  EXPECT_TRUE(Says(played.cures(1), "Scan the table")) << "without the index nothing else finds";
+  EXPECT_TRUE(Says(played.cures(1), "asks once for each value")) << "what that cure costs";
   EXPECT_TRUE(Says(played.notes(1), "Writes of the table wait for its index by-status"));
   EXPECT_FALSE(Says(played.cures(1), "wait for its index")) << "that cures nothing";
   EXPECT_EQ(played.resource(1).troubles.at(0).explanation.lesson, "status-index");
@@ -132,18 +132,55 @@ TEST(Guidance, S66_WhereMoreUnitsDoNotHelpThatIsSaid) {
   const std::string hot = "{ type = \"single\", key = \"hot\", sort = \"increasing\" }";
   throughput::Explanation e = told("read = 1\nwrite = 4000", hot, 2000);
   EXPECT_EQ(e.spread.capacity, 0);
-  EXPECT_EQ(e.no_help, "More units do not help: one partition serves at most 1,000 writes/s.");
+  EXPECT_EQ(e.no_help,
+            "More units alone do not help: one partition serves at most 1,000 write units/s.");
   // Not of units that suffixes need.
   e = told("read = 1\nwrite = 4000", hot, 9000);
   EXPECT_GT(e.spread.capacity, 0);
   EXPECT_EQ(e.no_help,
-            "More units alone do not help: one partition serves at most 1,000 writes/s.");
+            "More units alone do not help: one partition serves at most 1,000 write units/s.");
   e = told("billing = \"on-demand\"", hot, 2000);
   EXPECT_EQ(e.no_help,
-            "More WarmThroughput does not help: one partition serves at most 1,000 writes/s.");
+            "More WarmThroughput alone does not help: one partition serves at most 1,000 write "
+            "units/s.");
   // Not where more partitions take what is too much for one.
   e = told("billing = \"on-demand\"", "{ type = \"uniform\", count = 1000000 }", 7000);
   EXPECT_EQ(e.no_help, "");
+}
+
+// A partition that is busy beyond the units of its table: a split does not come, because the heat
+// ends with the units that were kept, and more partitions do not help. The cure is one when played.
+TEST(Guidance, S66_WhereUnitsAreWhatATableLacksMorePartitionsAreNoCure) {
+  const auto play = [](double units, double rate) {
+    return Play("duration = \"9m\"\n" +
+                Table("read = 1\nwrite = " + std::to_string(static_cast<int64_t>(units))) +
+                Writes(rate, "{ type = \"uniform\", count = 100000 }",
+                       "from = \"5m\"\nuntil = \"8m\""));
+  };
+  for (const auto& [units, rate] : {std::pair{100.0, 2000.0}, {100.0, 1300.0}, {2500.0, 8000.0}}) {
+    const Played poor = play(units, rate);
+    EXPECT_FALSE(Says(poor.cures(), "WarmThroughput")) << poor.cures();
+    EXPECT_FALSE(Says(poor.notes(), "splits by itself")) << poor.notes();
+    std::string cure;
+    for (const simulate::Trouble& trouble : poor.resource().troubles) {
+      if (trouble.explanation.reason == "TableWriteKeyRangeThroughputExceeded")
+        cure = trouble.explanation.advice.at(0);
+    }
+    constexpr std::string_view kLead = "Raise the write capacity of the table to ";
+    ASSERT_TRUE(cure.starts_with(kLead)) << cure;
+    std::string number = cure.substr(kLead.size(), cure.find(" units") - kLead.size());
+    std::erase(number, ',');
+    const double raised = std::stod(number);
+    EXPECT_GE(raised, 0.95 * rate) << cure;
+    EXPECT_LE(raised, 1.1 * rate) << cure;
+    EXPECT_EQ(play(raised, rate).outcome.traffic.at(0).throttled_total(), 0) << cure;
+  }
+  // Where it has the units that is different.
+  const Played enough = Play("duration = \"1m\"\n" + Table("billing = \"on-demand\"") +
+                             Writes(7000, "{ type = \"uniform\", count = 1000000 }"));
+  EXPECT_TRUE(Says(enough.cures(), "Set WarmThroughput")) << enough.cures();
+  EXPECT_TRUE(Says(enough.notes(), "splits by itself")) << enough.notes();
+  EXPECT_FALSE(Says(enough.cures(), "by itself")) << enough.cures();
 }
 
 TEST(Guidance, S67_OtherKeysGetSuffixesBeforeMoreUnitsArePlanned) {
@@ -181,8 +218,8 @@ TEST(Guidance, S68_WhatIsKnownOfSortKeysIsSaid) {
         .notes();
   };
   EXPECT_TRUE(Says(notes("increasing"),
-                   "Splits do not help: this key's new items all lie at one "
-                   "end of its sort keys."))
+                   "Splits do not help: the sort keys of this key only rise, so that all of its "
+                   "new items lie in the last part."))
       << notes("increasing");
   EXPECT_FALSE(Says(notes("increasing"), "unless")) << notes("increasing");
   EXPECT_TRUE(Says(notes("uniform"), "the partition splits inside this key's items.\n"))
@@ -203,9 +240,19 @@ TEST(Guidance, S69_AHotKeyOfAnIndexIsCuredByASlimProjectionFirst) {
   };
   EXPECT_TRUE(cures("5KB").starts_with(
       "Project less: an entry of the index costs about 5 units, of at most 1 KB it costs 1, and "
-      "this key then takes 500 (lesson slim-index). The index has only 1 key"))
+      "this key then takes 500 (lesson slim-index).\nThe index has only 1 key"))
       << cures("5KB");
   EXPECT_EQ(lesson, "slim-index") << "that of the first cure";
+  // 1,200 slim entries are too many for a partition: that is no cure without the next one.
+  const Played both = Play(
+      "duration = \"1m\"\n" +
+      Table("read = 1\nwrite = 9000\n[[table.index]]\nname = \"by-day\"\nwrite = 9000\n"
+            "entry_bytes = \"3KB\"\nkeys = { type = \"single\" }") +
+      Writes(1200, "{ type = \"uniform\", count = 1000000 }"));
+  const std::vector<std::string>& told = both.resource(1).troubles.at(0).explanation.advice;
+  ASSERT_FALSE(told.empty());
+  EXPECT_TRUE(Says(told[0], "then takes 1,200, which is still too many")) << told[0];
+  EXPECT_TRUE(Says(told[0], "The index has only 1 key")) << told[0];
   EXPECT_FALSE(Says(Play("duration = \"1m\"\n" +
                          Table("read = 1\nwrite = 9000\n[[table.index]]\nname = \"i\"\nwrite = "
                                "9000\nentry_bytes = \"1KB\"\nkeys = { type = \"single\" }") +

@@ -35,12 +35,12 @@ TEST(Guidance, S21_ABurstOfOneSecondIsToldAsThatSecondsDemand) {
   ASSERT_FALSE(refusal.admitted);
   EXPECT_EQ(table.Explain(0, refusal).demand, 120);
   EXPECT_EQ(table.Explain(0, refusal).cause,
-            "Table table: 120 (so far) of 31 provisioned writes/s");
+            "Table table: 120 (so far) of 31 provisioned write units/s");
   EXPECT_TRUE(table.Worst(0, Access::kWrite, Limit::kProvisioned)->so_far);
   table.Advance(kSecond);
-  EXPECT_EQ(table.Explain(kSecond, refusal).cause, "Table table: 120 of 31 provisioned writes/s");
+  EXPECT_EQ(table.Explain(kSecond, refusal).cause, "Table table: 120 of 31 provisioned write units/s");
   EXPECT_EQ(table.Worst(kSecond, Access::kWrite, Limit::kProvisioned)->cause,
-            "Table table: 120 of 31 provisioned writes/s");
+            "Table table: 120 of 31 provisioned write units/s");
   EXPECT_EQ(table.Worst(0, Access::kWrite, Limit::kProvisioned)->demand, 120);
 }
 
@@ -113,12 +113,12 @@ TEST(Guidance, S27_ARefusalTellsOneNumberOrThatTheNumberFollows) {
   for (const std::string& text : first) {
     EXPECT_NE(text.find("how many, the log tells once this second has ended"), std::string::npos)
         << text;
-    EXPECT_NE(text.find(" (so far) of 1,000 writes/s"), std::string::npos) << text;
+    EXPECT_NE(text.find(" (so far) of 1,000 write units/s"), std::string::npos) << text;
     EXPECT_EQ(text.find("\"day.1\""), std::string::npos) << text;
   }
   std::set<std::string> numbers;
   for (const std::string& text : later) {
-    EXPECT_NE(text.find(": 3,000 of 1,000 writes/s"), std::string::npos) << text;
+    EXPECT_NE(text.find(": 3,000 of 1,000 write units/s"), std::string::npos) << text;
     const std::string name = "\"day.1\" to \"day.";
     const size_t at = text.find(name);
     ASSERT_NE(at, std::string::npos) << text;
@@ -145,7 +145,7 @@ TEST(Guidance, S28_AHotKeyIsToldWithItsOwnDemandBesideItsPartitions) {
               e.cause.starts_with("Hot key \"hot\", 1,3"))
       << e.cause;
   EXPECT_TRUE(
-      e.cause.ends_with("writes/s, and others of its partition: 2,000 of 1,000 writes/s, on "
+      e.cause.ends_with("write units/s, and others of its partition: 2,000 of 1,000 write units/s, on "
                         "1 of 5 partitions"))
       << e.cause;
 }
@@ -211,7 +211,7 @@ keys = { type = "uniform", count = 1000000 }
     numbers.insert(trouble.explanation.spread.values);
   }
   EXPECT_EQ(told, std::set<std::string>({"Index by-desk: hot key \"returns\": 1,750 of 1,000 "
-                                         "writes/s, on 1 of 5 partitions"}));
+                                         "write units/s, on 1 of 5 partitions"}));
   EXPECT_EQ(numbers.size(), 1u) << testing::PrintToString(numbers);
   // A model that is asked for the same tells the same number.
   throughput::ResourceDefinition definition = Provisioned(100, 4000);
@@ -249,7 +249,7 @@ keys = { type = "single", key = "2014-07-09", sort = "increasing" }
   const simulate::Outcome outcome = simulate::Run(*scenario);
   const simulate::Trouble& trouble = outcome.resources.at(0).troubles.at(0);
   EXPECT_EQ(trouble.explanation.cause,
-            "Hot key \"2014-07-09\": 3,000 of 1,000 writes/s, on 1 of 5 partitions");
+            "Hot key \"2014-07-09\": 3,000 of 1,000 write units/s, on 1 of 5 partitions");
   EXPECT_EQ(trouble.requests, 2000 * 600);
   EXPECT_NE(simulate::TextReport(*scenario, outcome).find(trouble.explanation.cause),
             std::string::npos);

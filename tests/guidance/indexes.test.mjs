@@ -126,7 +126,7 @@ test('S145: an index without capacity refuses the writes of its table', async ()
   const error = await db.fails('PutItem', { TableName: 's145', Item: { ...key('b'), g: S('2') } });
   assert.equal(error.name, 'ProvisionedThroughputExceededException');
   assert.deepEqual(error.ThrottlingReasons.map(({ reason }) => reason), ['IndexWriteProvisionedThroughputExceeded']);
-  assert.match(error.message, /^Index by-g: 2 (\(so far\) )?of 1 provisioned writes\/s/);
+  assert.match(error.message, /^Index by-g: 2 (\(so far\) )?of 1 provisioned write units\/s/);
   assert.equal((await db.get('s145', key('b'))).Item, undefined, 'the table has not stored it either');
   await db.put('s145', key('c'), {});
 });

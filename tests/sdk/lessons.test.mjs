@@ -75,7 +75,7 @@ test('three hundred seconds', options, async () => {
   const { first, burst } = await threeHundredSeconds(school);
   assert.ok(first.served >= 1 && first.served <= 50, `${first.served}`);
   assert.ok(burst.served * 10 >= 3000 && burst.served * 10 <= 3600, `${burst.served}`);
-  assert.match(burst.message, /^Table events: 1,000 of 10 provisioned writes\/s\. /);
+  assert.match(burst.message, /^Table events: 1,000 of 10 provisioned write units\/s\. /);
 });
 
 test('sparse index', options, async () => {

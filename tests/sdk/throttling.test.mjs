@@ -50,7 +50,7 @@ test('a key per date throttles, and 200 suffixes cure it', options, async () => 
   assert.ok(hot.served >= 500 && hot.served <= 520, `${hot.served} served`);
   assert.equal(hot.throttled, hot.sent - hot.served);
   assert.deepEqual([...hot.reasons], ['TableWriteKeyRangeThroughputExceeded']);
-  assert.match(hot.message, /^Hot key "2026-11-22": [1-9],?[0-9]{3} of 1,000 writes\/s, on 1 of 5 partitions\. More units do not help: one partition serves at most 1,000 writes\/s\. Spread it over \d+ suffixes, "2026-11-22\.1" to /);
+  assert.match(hot.message, /^Hot key "2026-11-22": [1-9],?[0-9]{3} of 1,000 write units\/s, on 1 of 5 partitions\. More units alone do not help: one partition serves at most 1,000 write units\/s\. Spread it over \d+ suffixes, "2026-11-22\.1" to /);
   assert.ok(hot.message.includes(`. DynamoDB says: ${tableSentence} Lesson: hot-date`), hot.message);
   assert.deepEqual([spread.served, spread.throttled], [1500, 0]);
   const [table] = report.resources;
@@ -113,7 +113,7 @@ test('constants of the model are settings', options, async () => {
     for (let n = 0; n < 10; n++) await client.putItem({ TableName: 'hot', Item: { pk: S('one') } });
     await assert.rejects(client.putItem({ TableName: 'hot', Item: { pk: S('one') } }), (error) => {
       assert.deepEqual(error.ThrottlingReasons.map(({ reason }) => reason), ['TableWriteKeyRangeThroughputExceeded']);
-      assert.match(error.message, /^Hot key "one": 11 \(so far\) of 10 writes\/s, on 1 of 6 partitions\. /);
+      assert.match(error.message, /^Hot key "one": 11 \(so far\) of 10 write units\/s, on 1 of 6 partitions\. /);
       return true;
     });
     await units(49);
