@@ -430,6 +430,13 @@ void Instance::OpenRest() {
                   [this](std::string_view name) { return store_->Find(name) != nullptr; });
     return false;
   });
+  if (manual_clock_ != nullptr) {
+    // Its standing still keeps no line about refusals back.
+    machine_chores_->Add("refusals", kEventsMicros, [this](Chores::Pace) {
+      environment_->admission.Advance();
+      return false;
+    });
+  }
   AddProductChores(*environment_, *metrics_, *heat_, settings_.ttl_interval_micros,
                    {settings_.ttl_delay_micros / 1'000'000, settings_.seed}, chores_.get());
   chores_->Add("triggers", kTriggersMicros, [this](Chores::Pace pace) {

@@ -264,7 +264,7 @@ std::string SpreadText(const SpreadPlan& plan, std::string_view key, Access acce
   if (!first.empty()) text += fmt::format(", on {} partitions: first {}", plan.partitions, first);
   text += fmt::format(
       ". {}, because each falls on a random partition, and the fullest of {}, other keys included, "
-      "must stay below {:.0f}%.",
+      "must stay below {:.0f}% of its limit.",
       plan.values, plan.partitions, 100 * kSuffixFill);
   return text;
 }

@@ -20,7 +20,7 @@ export function reasonWords(reason: string): string {
   }
 }
 
-// "1,000 writes/s" of the server's sentences are units: an item of 5 KB takes five.
+// "1,000 writes/s" of an older server's sentences are units: an item of 5 KB takes five.
 export const inUnits = (text: string): string =>
   text.replace(/\b(read|write)s\/s\b/g, '$1 units/s');
 

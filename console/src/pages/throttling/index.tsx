@@ -76,8 +76,8 @@ export default function Throttling({ table }: { table: TableDescription }) {
         <div class="empty">
           <h2>No request was beyond a limit</h2>
           <p class="muted">
-            Not since the server started, of the table and the indexes that it has now. Limits of
-            partitions, of the table, and of its indexes are watched.
+            Not of the table and the indexes that it has now, since the server started. What was
+            refused of ones that are gone is listed below as earlier.
           </p>
           <a class="button" href={href(['tables', name, 'heat'])}>
             Show the heat
