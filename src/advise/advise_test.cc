@@ -374,9 +374,10 @@ TEST(JudgeTest, AHotKeyOfAnIndexCountsRefusedWrites) {
   }
   EXPECT_NE(hot.find("takes 1,750 write units"), std::string::npos) << hot;
   EXPECT_NE(
-      hot.find("More units alone do not help: one partition serves at most 1,000 write units/s. Project "
-               "less: an entry of the index costs about 10 units, of at most 1 KB it costs 1, "
-               "and this key then takes 175 (lesson slim-index). The index has only 2 keys"),
+      hot.find(
+          "More units alone do not help: one partition serves at most 1,000 write units/s. Project "
+          "less: an entry of the index costs about 10 units, of at most 1 KB it costs 1, "
+          "and this key then takes 175 (lesson slim-index). The index has only 2 keys"),
       std::string::npos)
       << hot;
   EXPECT_NE(model.find("Index by-desk: hot key \"returns\": 1,750 of 1,000 write units/s"),

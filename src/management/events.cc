@@ -149,8 +149,8 @@ void Events::OnRefusals(const ops::Admission::Refusals& refused) {
   Event event;
   // When they were refused, as far as that is known: a manual clock may have been moved far since.
   const int64_t before = std::exchange(told.told_micros[a][l], refused.now_micros);
-  event.at_micros = why.at_micros > before ? std::min(why.at_micros, refused.now_micros)
-                                           : refused.now_micros;
+  event.at_micros =
+      why.at_micros > before ? std::min(why.at_micros, refused.now_micros) : refused.now_micros;
   event.kind = "throttled";
   event.table = resource.table->descriptor.name;
   if (resource.index != nullptr) event.index = resource.index->name;
@@ -168,16 +168,16 @@ void Events::OnRefusals(const ops::Admission::Refusals& refused) {
 }
 
 void Events::NoteChanges(const TableDescriptor& before, const TableDescriptor& now) {
-  const auto note = [&](std::string text, const std::string& index = {},
-                        int64_t at_micros = 0) REQUIRES(mutex_) {
-    Event event;
-    event.at_micros = at_micros;
-    event.kind = "altered";
-    event.table = now.name;
-    event.index = index;
-    event.text = std::move(text);
-    Add(std::move(event));
-  };
+  const auto note = [&](std::string text, const std::string& index = {}, int64_t at_micros = 0)
+                        REQUIRES(mutex_) {
+                          Event event;
+                          event.at_micros = at_micros;
+                          event.kind = "altered";
+                          event.table = now.name;
+                          event.index = index;
+                          event.text = std::move(text);
+                          Add(std::move(event));
+                        };
   // When capacity was changed last, which may have been before a manual clock was moved.
   const auto changed = [](const auto& of) {
     return std::max(of.last_increase_micros, of.last_decrease_micros);

@@ -242,12 +242,12 @@ TEST(Admit, ARefusalSaysCauseAndCureThenTheServicesWordsThenTheLesson) {
   const auto refused = world.Get("tab", "{pk: 'hot', sk: 1}");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::kProvisionedThroughputExceeded);
-  EXPECT_EQ(
-      refused.error().message(),
-      "Table tab: 3 (so far) of 2 provisioned read units/s. Raise the read capacity of the table to 3 "
-      "units or more, let auto scaling do it, or switch to on-demand. "
-      "DynamoDB says: " +
-          std::string(kTableSentence) + " Lesson: auto-scaling.");
+  EXPECT_EQ(refused.error().message(),
+            "Table tab: 3 (so far) of 2 provisioned read units/s. Raise the read capacity of the "
+            "table to 3 "
+            "units or more, let auto scaling do it, or switch to on-demand. "
+            "DynamoDB says: " +
+                std::string(kTableSentence) + " Lesson: auto-scaling.");
   const auto* payload = dynamic_cast<const ThrottlingPayload*>(refused.error().payload().get());
   ASSERT_NE(payload, nullptr);
   EXPECT_EQ(payload->reasons.at(0).reason, "TableReadProvisionedThroughputExceeded");

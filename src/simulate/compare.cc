@@ -192,8 +192,8 @@ std::string ComparisonMap(const std::vector<Variant>& variants) {
       // The part that this table or index refused of all requests of the variant.
       int64_t refused = 0;
       for (const Trouble& trouble : r.troubles) refused += trouble.requests;
-      const double throttled =
-          100 * static_cast<double>(refused) / static_cast<double>(std::max<int64_t>(1, sum.requests));
+      const double throttled = 100 * static_cast<double>(refused) /
+                               static_cast<double>(std::max<int64_t>(1, sum.requests));
       picture.panels.push_back({fmt::format("{}: {} {} ({:.1f}% throttled)", v.name,
                                             r.is_index ? "index" : "table", r.name, throttled),
                                 r.columns, r.rows, r.marks, TimesOf(v.scenario.duration_seconds),

@@ -93,8 +93,9 @@ TEST(ExamplesTest, HotDateAndItsCures) {
   ASSERT_FALSE(hot.resource("events").troubles.empty());
   EXPECT_EQ(hot.resource("events").troubles[0].explanation.obstacle,
             throughput::SplitObstacle::kMovingKey);
-  EXPECT_NE(hot.text.find("Hot key \"2026-01-01\": 3,000 of 1,000 write units/s, on 1 of 5 partitions"),
-            std::string::npos)
+  EXPECT_NE(
+      hot.text.find("Hot key \"2026-01-01\": 3,000 of 1,000 write units/s, on 1 of 5 partitions"),
+      std::string::npos)
       << hot.text;
   EXPECT_NE(hot.text.find("suffixes, \"2026-01-01.1\" to "), std::string::npos) << hot.text;
 

@@ -367,10 +367,9 @@ std::string HeatMap(const HeatPicture& picture) {
   Text(&body, x + 96, y, "split");
   Text(&body, x + 140, y, "lines: dashed provisioned, blue consumed, red asked for");
   y += 16;
-  Text(
-      &body, kLeft, y,
-      "a column's colour: its average of what a partition can do, shades between included; the "
-      "last one where it throttled, for a limit was reached then");
+  Text(&body, kLeft, y,
+       "a column's colour: its average of what a partition can do, shades between included; the "
+       "last one where it throttled, for a limit was reached then");
   for (const HeatPanel& r : picture.panels) {
     if (r.columns.empty()) continue;
     y += 34;

@@ -365,8 +365,7 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
           say("on-demand-growth",
               "Set WarmThroughput, or create the table with more capacity, before traffic that is "
               "known to come: both make more partitions.");
-          e->notes.emplace_back(
-              "The partition splits by itself when the heat lasts some minutes.");
+          e->notes.emplace_back("The partition splits by itself when the heat lasts some minutes.");
         }
       }
       if (hot && definition_.has_sort_key && settings_.split_for_heat &&

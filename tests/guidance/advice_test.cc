@@ -125,7 +125,8 @@ TEST(Guidance, S44_TheDemandOfRefusedRequestsIsKnownByTheirItems) {
   EXPECT_EQ(recording.tables[0].resources[0].keys[1].peak_key_per_second, 600);
   const Finding* model = Find(findings, "model-throttles");
   ASSERT_NE(model, nullptr);
-  EXPECT_NE(model->text.find("600 of 50 provisioned write units/s"), std::string::npos) << model->text;
+  EXPECT_NE(model->text.find("600 of 50 provisioned write units/s"), std::string::npos)
+      << model->text;
 }
 
 TEST(Guidance, S45_KeysAreNamedInOneForm) {

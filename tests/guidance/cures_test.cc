@@ -152,10 +152,10 @@ TEST(Guidance, S66_WhereMoreUnitsDoNotHelpThatIsSaid) {
 // ends with the units that were kept, and more partitions do not help. The cure is one when played.
 TEST(Guidance, S66_WhereUnitsAreWhatATableLacksMorePartitionsAreNoCure) {
   const auto play = [](double units, double rate) {
-    return Play("duration = \"9m\"\n" +
-                Table("read = 1\nwrite = " + std::to_string(static_cast<int64_t>(units))) +
-                Writes(rate, "{ type = \"uniform\", count = 100000 }",
-                       "from = \"5m\"\nuntil = \"8m\""));
+    return Play(
+        "duration = \"9m\"\n" +
+        Table("read = 1\nwrite = " + std::to_string(static_cast<int64_t>(units))) +
+        Writes(rate, "{ type = \"uniform\", count = 100000 }", "from = \"5m\"\nuntil = \"8m\""));
   };
   for (const auto& [units, rate] : {std::pair{100.0, 2000.0}, {100.0, 1300.0}, {2500.0, 8000.0}}) {
     const Played poor = play(units, rate);
@@ -244,11 +244,11 @@ TEST(Guidance, S69_AHotKeyOfAnIndexIsCuredByASlimProjectionFirst) {
       << cures("5KB");
   EXPECT_EQ(lesson, "slim-index") << "that of the first cure";
   // 1,200 slim entries are too many for a partition: that is no cure without the next one.
-  const Played both = Play(
-      "duration = \"1m\"\n" +
-      Table("read = 1\nwrite = 9000\n[[table.index]]\nname = \"by-day\"\nwrite = 9000\n"
-            "entry_bytes = \"3KB\"\nkeys = { type = \"single\" }") +
-      Writes(1200, "{ type = \"uniform\", count = 1000000 }"));
+  const Played both =
+      Play("duration = \"1m\"\n" +
+           Table("read = 1\nwrite = 9000\n[[table.index]]\nname = \"by-day\"\nwrite = 9000\n"
+                 "entry_bytes = \"3KB\"\nkeys = { type = \"single\" }") +
+           Writes(1200, "{ type = \"uniform\", count = 1000000 }"));
   const std::vector<std::string>& told = both.resource(1).troubles.at(0).explanation.advice;
   ASSERT_FALSE(told.empty());
   EXPECT_TRUE(Says(told[0], "then takes 1,200, which is still too many")) << told[0];

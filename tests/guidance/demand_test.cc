@@ -38,7 +38,8 @@ TEST(Guidance, S21_ABurstOfOneSecondIsToldAsThatSecondsDemand) {
             "Table table: 120 (so far) of 31 provisioned write units/s");
   EXPECT_TRUE(table.Worst(0, Access::kWrite, Limit::kProvisioned)->so_far);
   table.Advance(kSecond);
-  EXPECT_EQ(table.Explain(kSecond, refusal).cause, "Table table: 120 of 31 provisioned write units/s");
+  EXPECT_EQ(table.Explain(kSecond, refusal).cause,
+            "Table table: 120 of 31 provisioned write units/s");
   EXPECT_EQ(table.Worst(kSecond, Access::kWrite, Limit::kProvisioned)->cause,
             "Table table: 120 of 31 provisioned write units/s");
   EXPECT_EQ(table.Worst(0, Access::kWrite, Limit::kProvisioned)->demand, 120);
@@ -144,9 +145,9 @@ TEST(Guidance, S28_AHotKeyIsToldWithItsOwnDemandBesideItsPartitions) {
   EXPECT_TRUE(e.cause.starts_with("Hot key \"hot\", 1,4") ||
               e.cause.starts_with("Hot key \"hot\", 1,3"))
       << e.cause;
-  EXPECT_TRUE(
-      e.cause.ends_with("write units/s, and others of its partition: 2,000 of 1,000 write units/s, on "
-                        "1 of 5 partitions"))
+  EXPECT_TRUE(e.cause.ends_with(
+      "write units/s, and others of its partition: 2,000 of 1,000 write units/s, on "
+      "1 of 5 partitions"))
       << e.cause;
 }
 
