@@ -21,8 +21,8 @@ struct Credentials {
 using Variables = std::function<std::optional<std::string>(const std::string& name)>;
 Variables ProcessEnvironment();
 
-// Returns `variables` as if the profile were named and no key set: what an option --profile means. An
-// empty profile changes nothing.
+// Returns `variables` as if the profile were named and no key set: what an option --profile means.
+// An empty profile changes nothing.
 Variables WithProfile(Variables variables, std::string profile);
 
 // The key is that of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else of the

@@ -1,4 +1,4 @@
-// What values take on the heap, for accounts of memory.
+// Bytes that values take on the heap, for accounts of memory.
 #pragma once
 
 #include <cstddef>

@@ -48,8 +48,8 @@ struct RefusedChange {
 Status WriteChanges(api_client::Client& client, const std::string& table,
                     const std::vector<Change>& changes, std::vector<RefusedChange>* refused);
 
-// Makes any number of changes of different keys, in batches. Hands each that the table does not take
-// to `refused`.
+// Makes any number of changes of different keys, in batches. Hands each that the table does not
+// take to `refused`.
 Status WriteInBatches(
     api_client::Client& client, const std::string& table, std::vector<Change> changes,
     FunctionRef<Status(const Change& change, const std::string& message)> refused);

@@ -8,10 +8,10 @@
 
 namespace stator::bulk {
 
-// Returns the body of a CreateTable that makes a table like the one in `description`, DescribeTable's
-// member Table: its keys, indexes, billing mode, throughput and class. `on_demand`: in that mode
-// instead. Stream, time to live, tags and protection are left out. kValidation, if it is no
-// description.
+// Returns the body of a CreateTable that makes a table like the one in `description`,
+// DescribeTable's member Table: its keys, indexes, billing mode, throughput and class. `on_demand`:
+// in that mode instead. Stream, time to live, tags and protection are left out. kValidation, if it
+// is no description.
 Result<std::string> CreateTableJson(std::string_view description, bool on_demand);
 
 // The settings that a table gets after its items are there.

@@ -41,8 +41,8 @@ struct ExportState {
   uint64_t bytes() const;
 };
 
-// The array of segments in a progress file: appends it, and reads it. `seal_key` has 32 bytes, or is
-// empty. kCorruption if the array is none, or was sealed with another key.
+// The array of segments in a progress file: appends it, and reads it. `seal_key` has 32 bytes, or
+// is empty. kCorruption if the array is none, or was sealed with another key.
 void AppendSegments(const std::vector<ExportState::Segment>& segments, std::string_view seal_key,
                     std::string* out);
 Result<std::vector<ExportState::Segment>> ReadSegments(simdjson::dom::array segments,

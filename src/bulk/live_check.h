@@ -1,4 +1,4 @@
-// Whether the target's table equals the source's: what is asked before applications switch over.
+// Whether the target's table equals the source's: asked before applications switch over.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,8 @@ struct CheckReport {
 // Compares all items by digests in buckets, or a sample of both tables, and then those that seem to
 // differ one by one, with strongly consistent reads. `catch_up` applies what was written to the
 // source so far, so that a table that is being written can be compared; null: nothing is applied.
-// Counts the items that it reads in *looked. Only the items of buckets that differ are held, 200,000 at most.
+// Counts the items that it reads in *looked. Only the items of buckets that differ are held,
+// 200,000 at most.
 Result<CheckReport> CheckTables(const LiveSettings& settings, const Surroundings& around,
                                 const model::KeySchema& key, Pace& pace,
                                 const std::function<Status()>& catch_up,

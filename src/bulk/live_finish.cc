@@ -26,7 +26,8 @@ Result<std::optional<std::string>> Ask(api_client::Client& client, std::string_v
   return std::optional<std::string>();
 }
 
-// Returns the tags as a JSON array; "[]": there are none. Those of AWS's own services cannot be set.
+// Returns the tags as a JSON array; "[]": there are none. Those of AWS's own services cannot be
+// set.
 std::string OwnTags(Element answer) {
   std::string list = "[";
   simdjson::dom::array tags;

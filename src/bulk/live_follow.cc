@@ -18,7 +18,7 @@ constexpr size_t kMostReaders = 16;
 constexpr int kPagesOfTurn = 20;             // of a shard, before other shards have their turn
 constexpr int kNothingMeansCaughtUp = 4;     // the service may answer nothing before there is more
 constexpr int64_t kBetweenRounds = 200'000;  // a shard may be asked five times in a second
-// A stream keeps records for 24 hours. What is needed should be read well before.
+// A stream keeps records for 24 hours. Those that are needed should be read well before.
 constexpr int64_t kMostBehind = int64_t{23} * 3600 * 1'000'000;
 
 Error Odd(std::string_view operation) {

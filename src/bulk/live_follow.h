@@ -34,8 +34,8 @@ class Follower {
            LiveProgress& progress);
 
   // Applies records until all that were written before the call are applied: each open shard has
-  // had nothing for a moment, or a record from after the call. The client's clock should be right to
-  // some seconds for the latter. kCorruption, if records were trimmed before they were read.
+  // had nothing for a moment, or a record from after the call. The client's clock should be right
+  // to some seconds for the latter. kCorruption, if records were trimmed before they were read.
   Status CatchUp();
 
   // How far the oldest of the shards' last records is behind now; 0 if there was nothing to apply.

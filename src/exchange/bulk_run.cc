@@ -54,7 +54,7 @@ void AddUsage(const table::IndexDescriptor& index, int64_t bytes,
 
 }  // namespace
 
-// What a batch does. Made by its body, which may run again.
+// The outcome of a batch. Made by its body, which may run again.
 struct BulkRun::Outcome {
   BulkJob job;
   std::string condition_lines;

@@ -17,7 +17,8 @@ void AppendIonItem(std::string* out, model::ItemView item);
 // Reads a struct whose member Item is a struct. kSerialization if the text is no Ion of the kinds
 // above; kValidation if it is, and no item. Comments and other symbol tables are not read.
 Result<std::string> ReadIonItem(std::string_view text);
-// The same for a record of a bulk put: the struct may have a condition besides, and nothing else.
+// Returns the item of a record of a bulk put: its struct may have a condition besides, and nothing
+// else.
 Result<std::string> ReadIonRecord(std::string_view text, RecordCondition* condition);
 
 }  // namespace stator::exchange

@@ -55,8 +55,8 @@ class Parser {
  public:
   explicit Parser(std::string_view text) : rest_(text) {}
 
-  // The struct of which a member is the item. With `condition`, the others are of one; without, they
-  // are passed over.
+  // The struct of which a member is the item. With `condition`, the others are of one; without,
+  // they are passed over.
   Result<std::string> Document(RecordCondition* condition) {
     std::optional<std::string> item;
     TRY(Members([&](const std::string& name) -> Status {

@@ -87,7 +87,7 @@ struct ImportJob : Job {
   int64_t errors = 0;
 };
 
-// A bulk put. What it has done is stored with the items that it has put, in one batch.
+// A bulk put. Its progress is stored with the items that it has put, in one batch.
 struct BulkJob : Job {
   std::optional<std::string> prefix;
   Compression compression = Compression::kNone;

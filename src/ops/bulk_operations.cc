@@ -222,7 +222,7 @@ void CancelBulkOperation(Context& ctx, CancelBulkOperationRequest request,
   const Result<JobPtr> found = Find(ctx, jobs, request.bulk_operation_arn);
   if (!found.ok()) return done(found.error());
   const JobPtr job = *found;
-  // What has ended stays as it is.
+  // A job that has ended stays as it is.
   if (job->state != JobState::kInProgress) {
     return done(CancelBulkOperationResponse{exchange::BulkArnOf(*job),
                                             StatusOf(*job, /*cancelling=*/false)});

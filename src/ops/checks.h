@@ -100,7 +100,8 @@ struct NamesOf {
 // whose key was not verified every ARN is of the caller's account.
 std::string_view AccountOf(const NamesOf& caller, std::string_view name_or_arn);
 // Returns the store's name of the table that a name or an ARN means. Errors as TableNameOf;
-// kResourceNotFound for a name that no table has, kAccessDenied for an isolated account's neighbour.
+// kResourceNotFound for a name that no table has, kAccessDenied for an isolated account's
+// neighbour.
 Result<StoreTableName> StoreNameOf(const NamesOf& caller, std::string_view name_or_arn);
 // Returns the account that answers show for a table by its name in the store.
 std::string_view ShownAccount(const Environment& env, std::string_view store_name);

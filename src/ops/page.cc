@@ -210,8 +210,8 @@ class PageReader {
     return !EndsPast(key);
   }
 
-  // Whether a step of the past may go on. Bytes that are read before its first item are not counted:
-  // they would be read again if the step ended there.
+  // Whether a step of the past may go on. Bytes that are read before its first item are not
+  // counted: they would be read again if the step ended there.
   bool HasTurn() {
     if (request_.past == nullptr) return true;
     const uint64_t read = request_.past->read_bytes();

@@ -54,8 +54,9 @@ struct BulkCommand {
 void AddBulkCommands(CLI::App* app, BulkCommand* command);
 
 // Returns the exit code: 0 if all items were moved, 1 for an error, which goes to standard error,
-// and for items that were refused, 3 if the tables of an import from an endpoint are not equal, 130 after SIGINT and 143 after SIGTERM. After all of these but
-// 0 the same command goes on where it ended.
+// and for items that were refused, 3 if the tables of an import from an endpoint are not equal, 130
+// after SIGINT and 143 after SIGTERM. After all of these but 0 the same command goes on where it
+// ended.
 int Execute(const BulkCommand& command);
 
 }  // namespace stator::server

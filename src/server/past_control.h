@@ -17,8 +17,9 @@ inline constexpr std::string_view kPastCalls[] = {"at", "difference", "history",
 
 // Answers a call with its JSON. kResourceNotFound if there is no such table; kValidation for a body
 // that is none of the call, for a table without point-in-time recovery, and for moments outside of
-// it. Blocks: for the writes under way, for reads of the disk, and with undo for writes. `has_left`,
-// if not null, is asked between items: once it says true, reading ends with kUnavailable.
+// it. Blocks: for the writes under way, for reads of the disk, and with undo for writes.
+// `has_left`, if not null, is asked between items: once it says true, reading ends with
+// kUnavailable.
 Result<std::string> HandlePast(ops::Environment& environment, std::string_view call,
                                std::string_view table, std::string_view body,
                                const std::function<bool()>& has_left = nullptr);

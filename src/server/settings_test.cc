@@ -528,7 +528,7 @@ TEST_F(SettingsTest, IsolationIsForOneServerWithoutAccessControl) {
              "--isolate=access-key is not for --engine=rados");
   ExpectExit({"--isolate=off"}, false, "--isolate-accounts needs --isolate=access-key");
   WriteToml("");
-  // Whoever moves a clock by days means the data, and not that no request came.
+  // A clock is moved by days for the data, and not to say that no request came.
   EXPECT_EQ(Serve({"--isolate=access-key", "--clock=manual"}).isolation.idle_micros, 0);
   EXPECT_EQ(
       Serve({"--isolate=access-key", "--clock=manual", "--isolate-idle=1h"}).isolation.idle_micros,

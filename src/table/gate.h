@@ -21,7 +21,8 @@ namespace stator::table {
 // Thread-safe.
 class Gate {
  public:
-  // False if the gate is closed or held; otherwise the caller must Leave, with the turn that it got.
+  // False if the gate is closed or held; otherwise the caller must Leave, with the turn that it
+  // got.
   bool Enter(int* turn) {
     MutexLock lock(mutex_);
     if (closed_ || held_) return false;

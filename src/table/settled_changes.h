@@ -26,8 +26,8 @@ class SettledChanges {
 
   using Done = UniqueFunction<void(Status)>;
   // Calls `done` once every change of the log with a time up to `micros`, which must be in the
-  // past, is durable: inline, or on any thread. `done` must not block. kResourceNotFound if it has to
-  // wait and there is no such table.
+  // past, is durable: inline, or on any thread. `done` must not block. kResourceNotFound if it has
+  // to wait and there is no such table.
   void Await(const std::string& table, uint32_t log_tablet_id, int64_t micros, Done done);
 
  private:

@@ -1,4 +1,4 @@
-// What WriteWith adds to a batch is durable exactly if the items are.
+// The additions of WriteWith to a batch are durable exactly if its items are.
 #include "table/write_with.h"
 
 #include <gtest/gtest.h>
