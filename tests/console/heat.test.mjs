@@ -118,7 +118,7 @@ test('capacity is raised from the panel, and the throttling ends', async () => {
   await page.getByText('votes has 5 read and 4,000 write units').first().waitFor();
   const { Table } = await it.client.send(new DescribeTableCommand({ TableName: 'votes' }));
   assert.equal(Table.ProvisionedThroughput.WriteCapacityUnits, 4000);
-  await page.getByText('over', { exact: true }).first().waitFor({ timeout: 90_000 });
+  await page.getByText('ended', { exact: true }).first().waitFor({ timeout: 90_000 });
   // Throttling is explained after it is over.
   const past = page.getByRole('region', { name: 'Earlier throttling' });
   await past.getByRole('row', { name: /alice/ }).first().waitFor();

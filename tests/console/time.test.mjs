@@ -176,7 +176,7 @@ test('the versions of an item, and one of them comes back by keyboard alone', as
   await versions.first().getByRole('button', { name: 'Bring back…' }).press('Enter');
   const dialog = page.getByRole('dialog');
   await dialog.getByText('It is as it was then already').waitFor();
-  assert.ok(await dialog.getByRole('button', { name: 'Bring it back' }).isDisabled());
+  assert.equal(await dialog.getByRole('button', { name: 'Bring it back' }).count(), 0);
   await page.keyboard.press('Escape');
 
   await versions.nth(1).getByRole('button', { name: /created/ }).press('Enter');
@@ -209,12 +209,21 @@ test('a deleted item comes back from its history, and from the past', async () =
   await page.getByRole('button', { name: 'History', exact: true }).click();
   const panel = page.getByRole('complementary', { name: 'History of the item' });
   const versions = panel.getByRole('listitem');
-  await versions.nth(1).getByRole('button', { name: /created/ }).click();
-  await versions.nth(1).getByRole('button', { name: 'Bring back…' }).click();
+  // Of a deletion, what comes back is the item.
+  await versions.first().getByText('deleted').waitFor();
+  await versions.first().getByRole('button', { name: 'Bring back…' }).click();
   await page.getByRole('dialog').getByText('There is no such item now').waitFor();
   await page.getByRole('button', { name: 'Bring it back' }).click();
   await page.getByText('The item is what it was then').waitFor();
   assert.equal((await get('past-deleted', keyOf('Four Women'))).plays.N, '7');
+  // The history follows, without being asked to.
+  await minute();
+  await panel.getByText(/^3 changes/).waitFor();
+  await versions.nth(1).getByRole('button', { name: /deleted/ }).click();
+  await versions.nth(1).getByRole('button', { name: 'Bring back…' }).click();
+  await page.getByText('It is as it was then already').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Delete the item' }).count(), 0);
+  await page.keyboard.press('Escape');
 
   const then = await it.open(addressOf('past-deleted', 'Sinnerman', `&asof=${iso(begun)}`));
   await then.getByRole('button', { name: 'Bring back…' }).click();

@@ -120,6 +120,55 @@ test('the outcome of an older design does not stay when a simulation fails', asy
   await refused.waitFor();
 });
 
+test('a design that is too long to play is shortened, and says so', async () => {
+  const page = await it.open('design');
+  await page.getByRole('heading', { name: /served|refused/ }).waitFor();
+  await page.route('**/_stator/simulate', (route) =>
+    /1800s/.test(route.request().postData())
+      ? route.fulfill({
+          status: 400,
+          contentType: 'application/json',
+          body: '{"error":"The scenario takes more than two seconds of a processor: shorten it"}',
+        })
+      : route.continue(),
+  );
+  await page.getByRole('button', { name: 'New design' }).press('Enter');
+  await page.getByText('30 minutes take too long to play here').waitFor();
+  assert.equal(await page.getByLabel('Minutes to play').inputValue(), '15');
+  await page.getByRole('heading', { name: 'Everything is served' }).waitFor();
+});
+
+test('an old outcome is not shown as that of the design, and new parts take the focus', async () => {
+  const page = await it.open('design');
+  await page.getByRole('button', { name: 'New design' }).press('Enter');
+  await page.getByRole('heading', { name: 'Everything is served' }).waitFor();
+  let free;
+  const held = new Promise((resolve) => {
+    free = resolve;
+  });
+  await page.route('**/_stator/simulate', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.getByLabel('Requests a second').fill('9000');
+  await page.getByRole('heading', { name: 'Computing…' }).waitFor();
+  assert.equal(await page.getByRole('heading', { name: 'Everything is served' }).count(), 0);
+  free();
+  await page.getByRole('heading', { name: /of the requests are refused/ }).waitFor();
+  // A cure says what it serves and what a month of it costs.
+  await page.getByRole('button', { name: /write units ?: \S+ served, \$[\d.,]+ a month/ }).waitFor();
+  const price = page.getByLabel('A million writes on demand');
+  await page.getByText('Prices', { exact: true }).click();
+  await price.fill('2');
+  await price.press('Tab');
+  await page.getByRole('button', { name: /^On demand ?: .* served, \$[\d.,]+ a month/ }).waitFor();
+  await page.getByRole('button', { name: 'More traffic' }).press('Enter');
+  await page.waitForFunction(() =>
+    document.activeElement?.closest('section')?.getAttribute('aria-label') === 'Traffic: reads');
+  await page.keyboard.press('Control+Enter');
+  await page.waitForFunction(() => document.activeElement?.id === 'outcome-title');
+});
+
 test('the palette finds the tabs of tables', async () => {
   const page = await it.open('overview');
   await page.keyboard.press('Control+k');

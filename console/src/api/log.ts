@@ -59,7 +59,7 @@ class CallLog {
     requestId: string,
   ): void {
     Object.assign(call, { ms, status, error, requestId });
-    const units = unitsOf(answer);
+    const units = unitsOf(answer, call.what);
     call.readUnits = units.read;
     call.writeUnits = units.write;
     // Before a user has signed in, the page has to ask what it is told there.

@@ -281,9 +281,10 @@ function Main({ page }: { page: Page }) {
   const place = route.value.path.slice(0, 3).join('/');
   const previous = useRef<string | null>(null);
   useEffect(() => {
-    // The first view leaves the focus where the browser put it.
+    // The first view leaves the focus where the browser put it; a panel that opened with the page
+    // has it already.
     if (previous.current !== null && previous.current !== place) {
-      ref.current?.focus({ preventScroll: true });
+      if (!document.activeElement?.closest('.drawer')) ref.current?.focus({ preventScroll: true });
       scrollTo(0, 0);
     }
     previous.current = place;

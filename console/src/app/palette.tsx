@@ -5,7 +5,7 @@ import { Icon, type IconName } from '../ui/icons.tsx';
 import { isLive, lookNow } from './live.ts';
 import { kTabs, pages } from './pages.ts';
 import { go, href, route } from './router.ts';
-import { tableNames } from './state.ts';
+import { has, tableNames } from './state.ts';
 import { kThemes, theme } from './theme.ts';
 
 interface Entry {
@@ -101,10 +101,11 @@ function search(text: string): Entry[] {
   );
   const known = new Set(all.map((entry) => entry.name + entry.detail));
   const tables = names.map((name) => tableEntry(name));
+  const cures = cureEntries(words);
   const tabs = tabEntries(words).filter((entry) => !known.has(entry.name + entry.detail));
   return [
     ...keyEntries(text),
-    ...(wanted === '' ? [...all, ...tables] : [...tables, ...all, ...tabs]),
+    ...(wanted === '' ? [...all, ...tables] : [...tables, ...all, ...tabs, ...cures]),
   ].slice(0, kMost);
 }
 
@@ -128,6 +129,33 @@ function tabEntries(words: readonly string[]): Entry[] {
         .filter((name) => left.every((word) => name.toLowerCase().includes(word)))
         .slice(0, kMostTabs)
         .map((name) => tabEntry(tab, name)),
+    );
+  }
+  return found;
+}
+
+// "simulate votes", "give votes": what is done to a table, in the words of its buttons.
+function cureEntries(words: readonly string[]): Entry[] {
+  const found: Entry[] = [];
+  for (const [name, address] of [
+    ['Simulate a cure', (table: string) => href(['design'], { of: table })],
+    ['Give other capacity', (table: string) => href(['tables', table, 'capacity'])],
+  ] as const) {
+    if (name.startsWith('Simulate') && !has('simulate')) continue;
+    const left = words.filter((word) => !name.toLowerCase().includes(word));
+    if (left.length === words.length) continue;
+    found.push(
+      ...tableNames.value
+        .filter((table) => left.every((word) => table.toLowerCase().includes(word)))
+        .slice(0, kMostTabs)
+        .map(
+          (table): Entry => ({
+            name,
+            detail: `of ${table}`,
+            icon: 'design',
+            run: () => void go(address(table)),
+          }),
+        ),
     );
   }
   return found;

@@ -590,3 +590,64 @@ export function costsOf(design: Design, outcome: Outcome, prices: Prices): Costs
     growth: (growthBytes / 2 ** 30) * prices.gigabyte,
   };
 }
+
+// ---- What a design asks of the program that uses the table.
+
+// A key, or keys, that are written and read with suffixes.
+export interface Spread {
+  // What is spread: the one key, else null.
+  key: string | null;
+  name: string;
+  operation: 'read' | 'write';
+  suffixes: number;
+  random: boolean;
+}
+
+export function spreadsOf(design: Design): Spread[] {
+  return design.traffic
+    .filter((one) => one.index === '' && Number(one.keys.suffixes) > 1)
+    .map((one) => ({
+      key: one.keys.kind === 'single' ? one.keys.key : null,
+      name: one.name,
+      operation: one.operation,
+      suffixes: Number(one.keys.suffixes),
+      random: one.keys.suffix === 'random',
+    }));
+}
+
+// Lines of JavaScript that make the keys of such traffic.
+export function suffixCode(spread: Spread, attribute: string): string {
+  const { key, suffixes } = spread;
+  const begin =
+    key === null
+      ? `\${${/^[A-Za-z_$][\w$]*$/.test(attribute) ? attribute : 'key'}}`
+      : key.replace(/[`\\$]/g, '\\$&');
+  const name = JSON.stringify(attribute);
+  if (!spread.random)
+    return `// The number follows from the item, so that a read of it knows the number: id is what\n// tells the item from the others of its key.\nlet sum = 0;\nfor (const c of id) sum = (sum * 31 + c.charCodeAt(0)) % ${suffixes};\nconst key = { ${name}: \`${begin}.\${1 + sum}\` };\n`;
+  if (spread.operation === 'write')
+    return `const n = 1 + Math.floor(Math.random() * ${suffixes});\nconst key = { ${name}: \`${begin}.\${n}\` };\n`;
+  return `// A read asks for all of them.\nconst keys = Array.from({ length: ${suffixes} }, (_, i) => ({ ${name}: \`${begin}.\${i + 1}\` }));\n`;
+}
+
+// What the designed capacity does by itself, while the program goes on as it was.
+export const capacityAlone = (was: Design, now: Design): Design => ({
+  ...was,
+  billing: now.billing,
+  read: now.read,
+  write: now.write,
+});
+
+// Whether the design differs from what there was by more than the capacity of the table.
+export const asksMore = (was: Design, now: Design): boolean =>
+  JSON.stringify([was.traffic, was.indexes]) !== JSON.stringify([now.traffic, now.indexes]);
+
+// Whether the server refused to play the scenario for its length.
+export const isTooLong = (error: unknown): boolean =>
+  error instanceof Error && error.message.includes('seconds of a processor');
+
+// A shorter time to play; null: there is none.
+export function shorter(minutes: string): string | null {
+  const now = Number(minutes);
+  return now > 1 ? String(Math.max(1, Math.min(30, Math.floor(now / 2)))) : null;
+}

@@ -61,7 +61,8 @@ export function Chart(props: ChartProps) {
       <figcaption id={id} class="chart-head">
         <strong>{label}</strong>
         <span class="muted num">
-          {limit === null ? '' : `${amount(limit)} provisioned now · `}at most{' '}
+          {limit === null ? '' : `${amount(limit)} provisioned now · `}
+          {refused.some((one) => one > 0) ? 'served at most' : 'at most'}{' '}
           {amount(Math.max(0, ...used))} {unit}
         </span>
       </figcaption>

@@ -13,13 +13,25 @@ export interface DialogProps {
   footer?: ComponentChildren;
 }
 
+const firstOf = (dialog: HTMLElement): HTMLElement | null | undefined =>
+  [
+    ...dialog.querySelectorAll<HTMLElement>(
+      '.dialog-body :is(input, select, textarea):not(:disabled)',
+    ),
+  ].find((one) => !one.closest('.code, details')) ??
+  dialog.querySelector<HTMLElement>('footer button:not(.danger):not(:disabled)');
+
 export function Dialog({ title, onClose, children, wide, footer }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
     const dialog = ref.current;
     const before = document.activeElement;
-    if (dialog && !dialog.open) dialog.showModal();
+    if (dialog && !dialog.open) {
+      dialog.showModal();
+      // The browser chose the button that closes: the first field is meant, else the safe button.
+      if (!dialog.querySelector('[autofocus]')) firstOf(dialog)?.focus();
+    }
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };

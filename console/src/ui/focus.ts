@@ -12,6 +12,11 @@ export function focusIfLost(to: () => HTMLElement | null | undefined): void {
   );
 }
 
+// After the next drawing: the focus goes to what `to` finds, which is drawn only then.
+export function focusSoon(to: () => HTMLElement | null | undefined): void {
+  requestAnimationFrame(() => requestAnimationFrame(() => to()?.focus()));
+}
+
 export const focusPage = (): void =>
   document.querySelector<HTMLElement>('main')?.focus({ preventScroll: true });
 

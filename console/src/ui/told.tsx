@@ -48,7 +48,7 @@ let nextId = 1;
 export function say(text: string, kind: News['kind'] = 'good', action?: News['action']): void {
   const id = nextId++;
   news.value = [...news.value.slice(-3), { id, text, kind, action }];
-  setTimeout(() => dismiss(id), action ? 15_000 : kind === 'bad' ? 10_000 : 5000);
+  setTimeout(() => dismiss(id), action ? 60_000 : kind === 'bad' ? 10_000 : 5000);
 }
 
 export const sayError = (error: unknown): void => {

@@ -2,26 +2,14 @@
 import { useEffect, useState } from 'preact/hooks';
 import { isStopped } from '../../api/errors.ts';
 import { management, query as queryText } from '../../api/management.ts';
-import { pricesNow } from '../../app/prices.ts';
-import { store, stored } from '../../app/settings.ts';
-
 import { has } from '../../app/state.ts';
 import { coveredSeconds, type Prices, storageMonth, type Way, ways } from '../../model/cost.ts';
 import type { HeatReply, HeatResource } from '../../model/heat.ts';
 import { isOnDemand, type TableDescription } from '../../model/table.ts';
-import { Field } from '../../ui/field.tsx';
+import { duration } from '../../ui/format.ts';
 import { Scroll } from '../../ui/scroll.tsx';
 import { ErrorBox } from '../../ui/told.tsx';
-
-const kKinds = ['readUnit', 'writeUnit', 'millionReads', 'millionWrites', 'gigabyte'] as const;
-type Kind = (typeof kKinds)[number];
-const kWords: Record<Kind, string> = {
-  readUnit: 'A read unit, a month',
-  writeUnit: 'A write unit, a month',
-  millionReads: 'A million reads on demand',
-  millionWrites: 'A million writes on demand',
-  gigabyte: 'A gigabyte, a month',
-};
+import { PriceFields, usePrices } from './prices.tsx';
 
 const money = (n: number): string =>
   `$${n.toLocaleString('en-US', { maximumFractionDigits: n < 100 ? 2 : 0 })}`;
@@ -43,7 +31,7 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
   const [fine, setFine] = useState<readonly HeatReply[]>([]);
   const [error, setError] = useState<unknown>(null);
   const [told, setTold] = useState<Told | null>(null);
-  const [own, setOwn] = useState(() => stored<Record<string, number>>('prices', {}));
+  const own = usePrices();
   useEffect(() => {
     const abort = new AbortController();
     management<HeatReply>(
@@ -70,20 +58,12 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
       }).then(setTold, () => setTold(null));
     return () => abort.abort();
   }, [name]);
-  const prices = pricesNow(own);
-  const set = (kind: Kind, text: string) => {
-    const next = { ...own };
-    const value = Number(text);
-    if (text.trim() === '' || !Number.isFinite(value) || value < 0) delete next[kind];
-    else next[kind] = value;
-    setOwn(next);
-    store('prices', next);
-  };
+  const { prices } = own;
   return (
     <section class="card" aria-labelledby="cost-title">
       <header>
         <h2 id="cost-title">A month of this</h2>
-        <span class="muted small">by the load of the last seven days</span>
+        <span class="muted small">{coveredWords(table, history)}</span>
       </header>
       <div class="card-body stack">
         {error !== null && <ErrorBox error={error} />}
@@ -123,29 +103,7 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
             </table>
           </Scroll>
         )}
-        <details>
-          <summary class="small">Prices</summary>
-          <p class="hint">
-            Provisioned units and storage begin with the prices of the guidance’s examples. Enter
-            those of your Region; this browser keeps them.
-          </p>
-          <div class="fields prices">
-            {kKinds.map((kind) => (
-              <Field key={kind} label={kWords[kind]}>
-                {(ids) => (
-                  <input
-                    {...ids}
-                    class="short"
-                    inputMode="decimal"
-                    placeholder={kind.startsWith('million') ? 'not known' : undefined}
-                    value={own[kind] ?? prices[kind] ?? ''}
-                    onChange={(event) => set(kind, event.currentTarget.value)}
-                  />
-                )}
-              </Field>
-            ))}
-          </div>
-        </details>
+        <PriceFields {...own} />
       </div>
     </section>
   );
@@ -161,6 +119,9 @@ interface WayProps {
   told: Told | null;
 }
 
+const asked = (of: HeatResource, kind: 'read' | 'write') =>
+  of.consumed[kind].map((one, i) => one + (of.refused[kind][i] ?? 0));
+
 function WayRows({ table, now, resources, fine, prices, told }: WayProps) {
   const onDemand = isOnDemand(table);
   const of = resources.map((resource) => {
@@ -169,8 +130,6 @@ function WayRows({ table, now, resources, fine, prices, told }: WayProps) {
         ? table.GlobalSecondaryIndexes?.find((one) => resource.name.endsWith(one.IndexName))
         : undefined;
     const units = (resource.type === 'index' ? index : table)?.ProvisionedThroughput;
-    const asked = (of: HeatResource, kind: 'read' | 'write') =>
-      of.consumed[kind].map((one, i) => one + (of.refused[kind][i] ?? 0));
     const sum = (kind: 'read' | 'write') => asked(resource, kind);
     const finer = fine.flatMap((reply) =>
       reply.resources.filter((one) => one.type === resource.type && one.name === resource.name),
@@ -200,6 +159,10 @@ function WayRows({ table, now, resources, fine, prices, told }: WayProps) {
   const totals = first.map((_, i) => sumOf(of.map((one) => one[i] as Way)));
   const throttles = first.map((_, i) => of.some((one) => one[i]?.throttles));
   const known = totals.filter((one): one is number => one !== null);
+  // Without a load, what costs least says nothing.
+  const hasLoad = resources.some((one) =>
+    (['read', 'write'] as const).some((kind) => asked(one, kind).some((units) => units > 0)),
+  );
   const least = Math.min(
     ...totals.filter((one, i): one is number => one !== null && !throttles[i]),
   );
@@ -212,9 +175,11 @@ function WayRows({ table, now, resources, fine, prices, told }: WayProps) {
             <th scope="row">
               {way.name} {way.isNow && <span class="badge blue">now</span>}{' '}
               {throttles[i] && <span class="badge warn">would throttle</span>}
-              {total !== null && total === least && !throttles[i] && known.length > 1 && (
-                <span class="badge good">least</span>
-              )}
+              {total !== null &&
+                total === least &&
+                hasLoad &&
+                !throttles[i] &&
+                known.length > 1 && <span class="badge good">least</span>}
               <span class="small muted how">{way.how}</span>
             </th>
             {of.map((one, k) => (
@@ -231,6 +196,17 @@ function WayRows({ table, now, resources, fine, prices, told }: WayProps) {
     </>
   );
 }
+
+// The time whose load is reckoned with.
+function coveredWords(table: TableDescription, history: HeatReply | null): string {
+  const age =
+    history === null ? null : Date.parse(history.now) / 1000 - (table.CreationDateTime ?? 0);
+  return age === null || age >= kWeek
+    ? 'by the load of the last seven days'
+    : `by the load since the table was made, ${duration(Math.max(1, Math.round(age)))} ago`;
+}
+
+const kWeek = 7 * 86_400;
 
 const sumOf = (all: readonly Way[]): number | null =>
   all.some((one) => one.capacity === null)

@@ -1,4 +1,5 @@
 // What cures throttling and can be done by one call: capacity, on demand, a split, the mode.
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { dynamodb } from '../../api/dynamodb.ts';
 import { management } from '../../api/management.ts';
@@ -22,9 +23,11 @@ export interface FixProps {
   partition?: number | undefined;
   // The time that is simulated, in milliseconds; undefined: the last minutes.
   window?: { from: number; to: number } | undefined;
+  // Nothing is known to be ill: no button is the one to press.
+  calm?: boolean;
 }
 
-export function Fixes({ table, index, partition, window }: FixProps) {
+export function Fixes({ table, index, partition, window, calm }: FixProps) {
   const [editing, setEditing] = useState(false);
   const readOnly = boot.value?.readOnly ?? false;
   const why = readOnly ? 'This console is read-only' : undefined;
@@ -35,7 +38,7 @@ export function Fixes({ table, index, partition, window }: FixProps) {
     <div class="row wrap">
       {has('simulate') && (
         <a
-          class="button small primary"
+          class={`button small ${calm ? '' : 'primary'}`}
           href={href(['design'], {
             of: table.TableName,
             from: seconds(window?.from),
@@ -146,12 +149,15 @@ export function CapacityDialog({
   index,
   onClose,
   wanted,
+  children,
 }: {
   table: TableDescription;
   index: string | undefined;
   onClose: () => void;
   // What the fields begin with; undefined: what there is.
   wanted?: { read: string; write: string } | undefined;
+  // What is said before the code.
+  children?: ComponentChildren;
 }) {
   const now =
     index === undefined
@@ -221,6 +227,7 @@ export function CapacityDialog({
         <Units label="Read units per second" value={read} onInput={setRead} />
         <Units label="Write units per second" value={write} onInput={setWrite} />
       </div>
+      {children}
       {error !== null && <ErrorBox error={error} />}
       {!wrong && <Code of={{ request }} />}
     </Dialog>

@@ -137,7 +137,7 @@ function Used({ table, resource, now }: UsedProps) {
           <dl class="limit-facts">
             {now.provisioned && burst && (
               <div>
-                <dt>Unused capacity that is kept</dt>
+                <dt>Burst capacity: unused units kept for 5 minutes</dt>
                 <dd>
                   <strong>{amount(Math.max(0, burst.read ?? 0))}</strong> read,{' '}
                   <strong>{amount(Math.max(0, burst.write ?? 0))}</strong> write units
@@ -161,7 +161,11 @@ function Used({ table, resource, now }: UsedProps) {
             )}
           </dl>
         )}
-        <Fixes table={table} index={index} />
+        <Fixes
+          table={table}
+          index={index}
+          calm={!resource.refused.read.concat(resource.refused.write).some((one) => one > 0)}
+        />
       </div>
     </section>
   );

@@ -7,6 +7,7 @@ import {
   type ScalingForm,
 } from '../../model/create.ts';
 import { Choice, Field } from '../../ui/field.tsx';
+import { focusSoon } from '../../ui/focus.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { IndexFields } from './index_fields.tsx';
 
@@ -61,7 +62,13 @@ export function CreateFields({ form, errors, onChange }: FieldsProps) {
           ) : (
             <div class="field">
               <span class="field-label">Sort key</span>
-              <button type="button" onClick={() => set({ sort: { name: '', type: 'S' } })}>
+              <button
+                type="button"
+                onClick={() => {
+                  set({ sort: { name: '', type: 'S' } });
+                  focusSoon(() => document.querySelector<HTMLElement>('.nowrap-row input'));
+                }}
+              >
                 <Icon name="plus" />
                 Add a sort key
               </button>

@@ -62,7 +62,7 @@ export default function ImportTable() {
       <div class="card pad stack">
         <Field
           label="Paste it here"
-          hint="A CreateTable request, an answer of DescribeTable, NAME.table.json of a seed, or a model of NoSQL Workbench"
+          hint="A CreateTable request, an answer of DescribeTable, the file NAME.table.json of an exported table, or a model of NoSQL Workbench"
           error={problem}
         >
           {(ids) => (

@@ -11,6 +11,7 @@ import {
   trafficDesign,
 } from '../../model/scenario.ts';
 import { Choice, Field } from '../../ui/field.tsx';
+import { focusSoon } from '../../ui/focus.ts';
 import { Icon } from '../../ui/icons.tsx';
 
 interface Props {
@@ -24,6 +25,10 @@ const kMostRows = 8;
 const replaced = <T,>(all: readonly T[], at: number, one: T): T[] =>
   all.map((old, i) => (i === at ? one : old));
 const without = <T,>(all: readonly T[], at: number): T[] => all.filter((_, i) => i !== at);
+
+// A new part takes the focus: its name is the first thing to say.
+const toPart = (selector: string): void =>
+  focusSoon(() => document.querySelector<HTMLElement>(`${selector} input`));
 
 export function DesignFields({ design, errors, onChange }: Props) {
   const set = (changes: Partial<Design>) => onChange({ ...design, ...changes });
@@ -92,44 +97,47 @@ export function DesignFields({ design, errors, onChange }: Props) {
           )}
         </div>
       </section>
-      {design.traffic.map((one, i) => (
-        <Traffic
-          key={i}
-          traffic={one}
-          at={`traffic.${i}`}
-          design={design}
-          errors={errors}
-          onChange={(changed) => set({ traffic: replaced(design.traffic, i, changed) })}
-          onRemove={
-            design.traffic.length > 1
-              ? () => set({ traffic: without(design.traffic, i) })
-              : undefined
-          }
-        />
-      ))}
-      {design.indexes.map((one, i) => (
-        <Index
-          key={i}
-          index={one}
-          at={`index.${i}`}
-          provisioned={design.billing === 'provisioned'}
-          errors={errors}
-          onChange={(changed) => set({ indexes: replaced(design.indexes, i, changed) })}
-          onRemove={() => set({ indexes: without(design.indexes, i) })}
-        />
-      ))}
+      <div class="stack" role="group" aria-label="Parts">
+        {design.traffic.map((one, i) => (
+          <Traffic
+            key={i}
+            traffic={one}
+            at={`traffic.${i}`}
+            design={design}
+            errors={errors}
+            onChange={(changed) => set({ traffic: replaced(design.traffic, i, changed) })}
+            onRemove={
+              design.traffic.length > 1
+                ? () => set({ traffic: without(design.traffic, i) })
+                : undefined
+            }
+          />
+        ))}
+        {design.indexes.map((one, i) => (
+          <Index
+            key={i}
+            index={one}
+            at={`index.${i}`}
+            provisioned={design.billing === 'provisioned'}
+            errors={errors}
+            onChange={(changed) => set({ indexes: replaced(design.indexes, i, changed) })}
+            onRemove={() => set({ indexes: without(design.indexes, i) })}
+          />
+        ))}
+      </div>
       <div class="row wrap">
         <button
           type="button"
           disabled={design.traffic.length >= kMostRows}
-          onClick={() =>
+          onClick={() => {
+            toPart(`[aria-label="Parts"] > :nth-child(${design.traffic.length + 1})`);
             set({
               traffic: [
                 ...design.traffic,
                 trafficDesign({ name: 'reads', operation: 'read', rate: '1000' }),
               ],
-            })
-          }
+            });
+          }}
         >
           <Icon name="plus" />
           More traffic
@@ -137,7 +145,8 @@ export function DesignFields({ design, errors, onChange }: Props) {
         <button
           type="button"
           disabled={design.indexes.length >= kMostRows}
-          onClick={() =>
+          onClick={() => {
+            toPart('[aria-label="Parts"] > :last-child');
             set({
               indexes: [
                 ...design.indexes,
@@ -148,8 +157,8 @@ export function DesignFields({ design, errors, onChange }: Props) {
                       : `index-${design.indexes.length + 1}`,
                 }),
               ],
-            })
-          }
+            });
+          }}
         >
           <Icon name="plus" />
           An index

@@ -5,7 +5,7 @@ import { isStopped } from '../../api/errors.ts';
 import { management, query as queryText } from '../../api/management.ts';
 import { partitionsOf } from '../../api/partitions.ts';
 import { describe } from '../../api/tables.ts';
-import { pricesNow } from '../../app/prices.ts';
+import { useKeys } from '../../app/keys.ts';
 import { go, href, route } from '../../app/router.ts';
 import { boot } from '../../app/state.ts';
 import { emptyForm, emptyIndex } from '../../model/create.ts';
@@ -15,19 +15,23 @@ import {
   type Design,
   emptyDesign,
   helpful,
+  isTooLong,
   kExamples,
   type Outcome,
   scenarioOf,
+  shorter,
   type Tried,
 } from '../../model/scenario.ts';
-import { isOnDemand, type TableDescription } from '../../model/table.ts';
+import { isOnDemand, keyNames, keysOf, type TableDescription } from '../../model/table.ts';
 import { CodeText } from '../../ui/code.tsx';
 import { saveFile } from '../../ui/file.ts';
 import { clock } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { ErrorBox } from '../../ui/told.tsx';
 import { CapacityDialog } from '../capacity/fixes.tsx';
+import { PriceFields, usePrices } from '../capacity/prices.tsx';
 import { handedOver } from '../create/handed_over.ts';
+import { CapacityAlone } from './alone.tsx';
 import { DesignFields } from './fields.tsx';
 import { OutcomeView } from './outcome.tsx';
 
@@ -42,7 +46,11 @@ const played = (scenario: string, signal: AbortSignal): Promise<Outcome> =>
   });
 
 // The cures of what was played, each played as well, one after the other; null: not yet.
-function useTried(now: Played | null): Tried[] | null {
+function useTried(
+  now: Played | null,
+  play: (design: Design, signal: AbortSignal) => Promise<Outcome>,
+  onTooLong: () => void,
+): Tried[] | null {
   const [tried, setTried] = useState<{ of: Played; cures: Tried[] } | null>(null);
   useEffect(() => {
     if (!now) return;
@@ -50,8 +58,13 @@ function useTried(now: Played | null): Tried[] | null {
     void (async () => {
       const found: Tried[] = [];
       for (const cure of cures(now.design, now.outcome)) {
-        const outcome = await played(scenarioOf(cure.design).toml, abort.signal).catch(() => null);
+        let tooLong = false;
+        const outcome = await play(cure.design, abort.signal).catch((failure) => {
+          tooLong = isTooLong(failure);
+          return null;
+        });
         if (abort.signal.aborted) return;
+        if (tooLong && shorter(now.design.minutes) !== null) return onTooLong();
         found.push({ ...cure, outcome });
       }
       setTried({ of: now, cures: helpful(now.outcome, found) });
@@ -136,9 +149,24 @@ function Designer({ origin }: { origin: Origin | null }) {
   // The next outcome gets the focus: a cure was chosen, or the page was opened for its outcome.
   const toOutcome = useRef(origin !== null);
   const [again, setAgain] = useState(0);
-  const prices = pricesNow();
-  const built = useMemo(() => scenarioOf(design), [design]);
-  const tried = useTried(now);
+  const own = usePrices();
+  const { prices } = own;
+  const build = (of: Design) => scenarioOf(of, boot.value?.prices ? prices : undefined);
+  const built = useMemo(() => build(design), [design, own.own]);
+  // The minutes that were designed, while fewer are played.
+  const [asked, setAsked] = useState<string | null>(null);
+  const lower = (of: Design): boolean => {
+    const minutes = shorter(of.minutes);
+    if (minutes === null) return false;
+    setAsked((before) => before ?? of.minutes);
+    setDesign({ ...of, minutes });
+    return true;
+  };
+  const tried = useTried(
+    now,
+    (of, signal) => played(build(of).toml, signal),
+    () => now && lower(now.design),
+  );
   // What is shown is not yet the outcome of what is designed.
   const waits = error === null && built.errors.size === 0 && now?.design !== design;
   const setDesign = (next: Design) => {
@@ -155,7 +183,8 @@ function Designer({ origin }: { origin: Origin | null }) {
         setNow({ design, outcome });
         setError(null);
       } catch (failure) {
-        if (!isStopped(failure)) setError(failure);
+        if (isStopped(failure)) return;
+        if (!isTooLong(failure) || !lower(design)) setError(failure);
       } finally {
         setBusy(false);
       }
@@ -173,6 +202,14 @@ function Designer({ origin }: { origin: Origin | null }) {
     if (at === null || at === document.body || at.matches('main, main *:disabled'))
       document.getElementById('outcome-title')?.focus({ preventScroll: true });
   }, [now]);
+  useKeys(
+    { 'ctrl+enter': () => document.getElementById('outcome-title')?.focus() },
+    { 'Ctrl Enter': 'To the outcome' },
+  );
+  const change = (changed: Design) => {
+    if (changed.minutes !== design.minutes) setAsked(null);
+    setDesign(changed);
+  };
   const apply = (changed: Design) => {
     toOutcome.current = true;
     setBefore(now);
@@ -233,7 +270,14 @@ function Designer({ origin }: { origin: Origin | null }) {
           index={undefined}
           wanted={{ read: design.read, write: design.write }}
           onClose={() => setChanging(false)}
-        />
+        >
+          <CapacityAlone
+            was={origin.design}
+            design={design}
+            attribute={keyNames(keysOf(origin.table))[0] ?? 'pk'}
+            play={played}
+          />
+        </CapacityDialog>
       )}
       <div class="row wrap" role="group" aria-label="Examples">
         {kExamples.map((one) => (
@@ -244,22 +288,41 @@ function Designer({ origin }: { origin: Origin | null }) {
             title={one.says}
             onClick={() => {
               setBefore(null);
-              setDesign(one.design);
+              change(one.design);
             }}
           >
             {one.name}
           </button>
         ))}
+        <button
+          type="button"
+          class="small quiet"
+          onClick={() => {
+            setBefore(null);
+            change(emptyDesign({ table: 'new-table' }));
+          }}
+        >
+          New design
+        </button>
       </div>
       <div class="design">
         <div class="stack">
-          <DesignFields design={design} errors={built.errors} onChange={setDesign} />
+          <DesignFields design={design} errors={built.errors} onChange={change} />
+          <section class="card card-body" aria-label="Prices">
+            <PriceFields {...own} />
+          </section>
           <details class="card card-body">
             <summary>The scenario, as stator simulate plays it</summary>
             <CodeText text={built.toml} label="TOML" />
           </details>
         </div>
-        <div class="stack" aria-busy={busy || waits}>
+        <div class="stack design-outcome" aria-busy={busy || waits}>
+          {asked !== null && (
+            <p class="note warn" role="status">
+              {asked} minutes take too long to play here: “Minutes to play” was lowered to{' '}
+              {design.minutes}.
+            </p>
+          )}
           {error !== null && (
             <ErrorBox error={error}>
               <button
@@ -298,6 +361,7 @@ function Designer({ origin }: { origin: Origin | null }) {
               before={before}
               prices={prices}
               cures={tried}
+              stale={waits}
               onApply={apply}
               onKeep={() => setBefore(now)}
               onBack={() => {

@@ -22,6 +22,8 @@ interface Props {
   prices: Prices;
   // null: they are being played.
   cures: readonly Tried[] | null;
+  // It is the outcome of the design before the last change.
+  stale: boolean;
   onApply: (design: Design) => void;
   onKeep: () => void;
   onBack: () => void;
@@ -39,7 +41,7 @@ function monthText(design: Design, outcome: Outcome, prices: Prices): string {
 }
 
 export function OutcomeView(props: Props) {
-  const { design, outcome, before, prices, cures, onApply, onKeep, onBack } = props;
+  const { design, outcome, before, prices, cures, stale, onApply, onKeep, onBack } = props;
   const part = served(outcome);
   const parts = partsOf(outcome);
   const costs = costsOf(design, outcome, prices);
@@ -48,11 +50,17 @@ export function OutcomeView(props: Props) {
       <section class="card" aria-labelledby="outcome-title">
         <header>
           <h2 id="outcome-title" tabIndex={-1}>
-            {part >= 1 ? 'Everything is served' : `${parts.refused} of the requests are refused`}
+            {stale
+              ? 'Computing…'
+              : part >= 1
+                ? 'Everything is served'
+                : `${parts.refused} of the requests are refused`}
           </h2>
-          <span class={`badge ${part >= 1 ? 'good' : 'bad'}`}>{parts.served} served</span>
+          {!stale && (
+            <span class={`badge ${part >= 1 ? 'good' : 'bad'}`}>{parts.served} served</span>
+          )}
         </header>
-        <div class="card-body stack">
+        <div class={`card-body stack ${stale ? 'stale' : ''}`}>
           <dl class="limit-facts" aria-live="polite">
             <Fact
               name="Served"
@@ -77,8 +85,8 @@ export function OutcomeView(props: Props) {
           </dl>
           {costs.capacity === null && (
             <p class="hint">
-              The price of a million requests is not known: enter it under Prices, on the Capacity
-              page of a table.
+              The price of a million requests is not known: enter it under Prices, below the
+              traffic.
             </p>
           )}
           {costs.growthBytes > 0 && (
@@ -104,12 +112,18 @@ export function OutcomeView(props: Props) {
                         key={one.label}
                         type="button"
                         class="small"
+                        disabled={stale}
                         onClick={() => onApply(one.design)}
                       >
                         <Icon name="check" />
                         {one.label}
                         {one.outcome && (
-                          <span class="muted">: {partsOf(one.outcome).served} served</span>
+                          <span class="muted">
+                            : {partsOf(one.outcome).served} served,{' '}
+                            {costsOf(one.design, one.outcome, prices).capacity === null
+                              ? 'price needed'
+                              : `${monthText(one.design, one.outcome, prices)} a month`}
+                          </span>
                         )}
                       </button>
                     ))}
@@ -134,7 +148,9 @@ export function OutcomeView(props: Props) {
         </div>
       </section>
       {outcome.resources.map((one) => (
-        <Resource key={`${one.kind} ${one.name}`} resource={one} outcome={outcome} />
+        <div key={`${one.kind} ${one.name}`} class={stale ? 'stale' : ''}>
+          <Resource resource={one} outcome={outcome} />
+        </div>
       ))}
       <details class="card card-body">
         <summary>The whole report</summary>

@@ -310,7 +310,7 @@ function Legend({ metric }: { metric: Metric }) {
           <rect key={i} class={`h${i}`} x={i * 10} y="0" width="10" height="8" />
         ))}
       </svg>
-      {metric === 'heat' ? 'all that a partition can do' : 'the highest here'}
+      {metric === 'heat' ? 'all that a partition can do, and more' : 'the highest here'}
       <span class="hatched" aria-hidden="true" /> beyond a limit
     </span>
   );
@@ -427,7 +427,7 @@ function WhereIs({
         type="search"
         class="where"
         aria-label={`Where is a value of ${key.name}?`}
-        placeholder={`Where is… ${key.name}`}
+        placeholder={`Find a ${key.name}`}
         value={text}
         autocomplete="off"
         spellcheck={false}

@@ -305,6 +305,7 @@ function drawBase(
   const context = canvas.getContext('2d');
   if (!context || resource.columns === 0) return canvas;
   const ramp = Array.from({ length: 11 }, (_, i) => resolved(element, `--h${i}`));
+  const under = resolved(element, '--surface');
   const columnWidth = width / resource.columns;
   context.scale(ratio, ratio);
   drawSums(context, drawing, columnWidth, element);
@@ -330,7 +331,7 @@ function drawBase(
         Math.max(1, height - 1),
       );
       if (metric !== 'refused' && refusedIn(range, column) > 0)
-        hatch(context, x, y, Math.max(2, right - x), height - 1, ink);
+        hatch(context, x, y, Math.max(2, right - x), height - 1, ink, under);
     }
     y += height;
   });
@@ -401,14 +402,12 @@ function hatch(
   width: number,
   height: number,
   ink: string,
+  under: string,
 ): void {
   context.save();
   context.beginPath();
   context.rect(x, y, width, height);
   context.clip();
-  context.strokeStyle = ink;
-  context.globalAlpha = 0.45;
-  context.lineWidth = 1;
   context.beginPath();
   // The lines run on from cell to cell.
   const first = Math.floor((x + y) / 7) * 7;
@@ -416,6 +415,13 @@ function hatch(
     context.moveTo(at - y, y);
     context.lineTo(at - y - height, y + height);
   }
+  // A light line around a dark one is seen on cold cells and on hot ones.
+  context.globalAlpha = 0.8;
+  context.strokeStyle = under;
+  context.lineWidth = 3;
+  context.stroke();
+  context.strokeStyle = ink;
+  context.lineWidth = 1.2;
   context.stroke();
   context.restore();
 }

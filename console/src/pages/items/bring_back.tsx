@@ -78,17 +78,19 @@ export function BringBack({ table, itemKey, wanted, at, onClose, onWritten }: Br
       footer={
         <>
           <button type="button" onClick={onClose}>
-            Cancel
+            {same ? 'Close' : 'Cancel'}
           </button>
-          <button
-            type="button"
-            class={wanted === null ? 'danger' : 'primary'}
-            disabled={busy || !request || readOnly !== undefined}
-            title={readOnly}
-            onClick={() => void write()}
-          >
-            {busy ? 'Writing…' : wanted === null ? 'Delete the item' : 'Bring it back'}
-          </button>
+          {!same && (
+            <button
+              type="button"
+              class={wanted === null ? 'danger' : 'primary'}
+              disabled={busy || !request || readOnly !== undefined}
+              title={readOnly}
+              onClick={() => void write()}
+            >
+              {busy ? 'Writing…' : wanted === null ? 'Delete the item' : 'Bring it back'}
+            </button>
+          )}
         </>
       }
     >
@@ -110,7 +112,8 @@ export function BringBack({ table, itemKey, wanted, at, onClose, onWritten }: Br
               : wanted === null
                 ? 'There was no such item then: it would be deleted.'
                 : 'These attributes would be what they were.'}{' '}
-            Nothing was written yet. It is written only if the item still is as it is shown here.
+            Nothing was written yet. If another client changes the item first, nothing is
+            overwritten.
           </p>
           <Changes changes={changesOf(now, wanted)} before="Now" after="Then" />
         </>

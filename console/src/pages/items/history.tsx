@@ -4,7 +4,7 @@ import { historyOf } from '../../api/past.ts';
 import { useKeys } from '../../app/keys.ts';
 import { href, setQuery } from '../../app/router.ts';
 import { boot, serverNow } from '../../app/state.ts';
-import { History, momentText, secondText, type WireChange } from '../../model/past.ts';
+import { History, kindOf, momentText, secondText, type WireChange } from '../../model/past.ts';
 import type { TableDescription } from '../../model/table.ts';
 import { textOfValue } from '../../model/text_value.ts';
 import type { AttributeValue, Item } from '../../model/value.ts';
@@ -18,6 +18,8 @@ import { ItemText } from './past_item.tsx';
 export interface HistoryProps {
   table: TableDescription;
   itemKey: Item;
+  // Another number: everything is read again.
+  asked: number;
   onClose: () => void;
   onWritten: (before: Item | null, after: Item | null) => void;
 }
@@ -27,7 +29,7 @@ interface Back {
   at: number;
 }
 
-export function HistoryPanel({ table, itemKey, onClose, onWritten }: HistoryProps) {
+export function HistoryPanel({ table, itemKey, asked, onClose, onWritten }: HistoryProps) {
   const name = table.TableName;
   const kept = useKept(name);
   const ready = isKept(kept);
@@ -45,8 +47,16 @@ export function HistoryPanel({ table, itemKey, onClose, onWritten }: HistoryProp
             kept.known ?? { earliest: null, latest: null },
           )
         : null,
-    [ready, round],
+    [ready, round, asked],
   );
+  // What was written here can be read as history only a little later: it is read again then.
+  const [written, setWritten] = useState<number | null>(null);
+  const latest = kept.known?.latest ?? null;
+  useEffect(() => {
+    if (written === null || latest === null || latest < written) return;
+    setWritten(null);
+    setRound(round + 1);
+  }, [latest, written]);
   const more = async (wanted: History) => {
     setBusy(true);
     setError(null);
@@ -116,6 +126,11 @@ export function HistoryPanel({ table, itemKey, onClose, onWritten }: HistoryProp
             {history.cut && ' Some hours had too many changes, and their latest ones are left out.'}
           </p>
         )}
+        {written !== null && (
+          <p class="note" role="status">
+            The change that you just made appears here in a moment.
+          </p>
+        )}
         {shown.length > 0 && (
           <ul class="versions" aria-label="Versions, newest first">
             {shown.map((change, i) => (
@@ -130,7 +145,7 @@ export function HistoryPanel({ table, itemKey, onClose, onWritten }: HistoryProp
             ))}
           </ul>
         )}
-        {history?.complete && oldest && oldest.before !== null && (
+        {history?.complete && oldest && kindOf(oldest) === 'changed' && (
           <div class="row">
             <span class="muted">Before {secondText(oldest.time)} UTC it was another.</span>
             <button
@@ -164,7 +179,7 @@ export function HistoryPanel({ table, itemKey, onClose, onWritten }: HistoryProp
           onClose={() => setBringing(null)}
           onWritten={(before, after) => {
             onWritten(before, after);
-            setRound(round + 1);
+            setWritten(serverNow());
           }}
         />
       )}
@@ -183,6 +198,10 @@ interface VersionProps {
 function Version({ table, change, isLatest, why, onBringBack }: VersionProps) {
   const [whole, setWhole] = useState(false);
   const at = Date.parse(change.time);
+  // What is wanted back of a deletion is the item, and that was there the moment before.
+  const back: Back = change.after
+    ? { wanted: change.after, at }
+    : { wanted: change.before, at: at - 1 };
   return (
     <ChangeRow
       change={change}
@@ -206,7 +225,7 @@ function Version({ table, change, isLatest, why, onBringBack }: VersionProps) {
           class="small"
           disabled={why !== undefined}
           title={why}
-          onClick={() => onBringBack({ wanted: change.after, at })}
+          onClick={() => onBringBack(back)}
         >
           Bring back…
         </button>

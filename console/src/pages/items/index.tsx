@@ -330,6 +330,7 @@ export default function Items({ table }: { table: TableDescription }) {
           key={query.get('item')}
           table={table}
           itemKey={openKey}
+          asked={round}
           onClose={close}
           onWritten={written}
         />

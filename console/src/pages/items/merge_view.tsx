@@ -1,6 +1,7 @@
 // Somebody else wrote the item while it was edited: what was loaded, what is stored now, what is
 // wanted, side by side. What only one side changed needs no choice.
 import { useState } from 'preact/hooks';
+import { equal } from '../../model/equal.ts';
 import { type Choice, meetings, merged } from '../../model/merge.ts';
 import { type Path, printPath } from '../../model/path.ts';
 import { summary } from '../../model/text_value.ts';
@@ -69,6 +70,10 @@ export function MergeView({ loaded, theirs, mine, onMerged, onDrop }: MergeProps
                           />
                           <Value value={one[side]} />
                         </label>
+                      ) : side === 'mine' && equal(one.loaded, one.mine) ? (
+                        <span class="muted">not changed: theirs stays</span>
+                      ) : side === 'theirs' && equal(one.loaded, one.theirs) ? (
+                        <span class="muted">not changed: mine stays</span>
                       ) : (
                         <Value value={one[side]} />
                       )}

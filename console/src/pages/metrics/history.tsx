@@ -108,8 +108,8 @@ function Rows({ reply, dimension, chosen }: RowsProps) {
             <th scope="col" class="num">
               p99, worst
             </th>
-            <th scope="col" class="num">
-              Errors
+            <th scope="col" class="num" title="Wrong requests and errors of the server">
+              Errors, not failed conditions
             </th>
             <th scope="col" class="num">
               Throttled

@@ -91,7 +91,7 @@ export default function Requests() {
             ref={filter}
             type="search"
             aria-label="Filter requests"
-            placeholder="Operation, table, key, outcome"
+            placeholder="Operation, table, key…"
             value={text}
             onInput={(event) => setQuery({ q: event.currentTarget.value || undefined })}
           />
@@ -117,7 +117,7 @@ export default function Requests() {
           {found.length === shown.length
             ? plural(shown.length, 'request')
             : `${count(found.length)} of ${plural(shown.length, 'request')}`}
-          {skipped > 0 && `, ${count(skipped)} more were too many to keep`}
+          {skipped > 0 && `, ${count(skipped)} more came too fast to be shown`}
         </span>
         <span class="grow" />
         <button
@@ -178,7 +178,9 @@ function Each({ requests, open, onOpen }: EachProps) {
       <table class="plain requests" aria-label="Requests, newest first">
         <thead>
           <tr>
-            <th scope="col">Time</th>
+            <th scope="col" class="num">
+              Time
+            </th>
             <th scope="col">Operation</th>
             <th scope="col">Table</th>
             <th scope="col">Key</th>

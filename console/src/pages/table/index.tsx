@@ -81,7 +81,7 @@ export default function Table({ name }: { name: string }) {
           </div>
         )}
       </header>
-      <nav class="tabs" ref={tabs} aria-label={`Parts of ${name}`}>
+      <nav class="tabs" ref={tabs} aria-label={`Parts of ${name}`} onKeyDown={alongTabs}>
         {kTabs.map((one) => (
           <a
             key={one.id}
@@ -113,4 +113,14 @@ export default function Table({ name }: { name: string }) {
       )}
     </>
   );
+}
+
+// Arrows lead along the tabs, Enter opens one.
+function alongTabs(event: KeyboardEvent & { currentTarget: HTMLElement }): void {
+  const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+  const all = [...event.currentTarget.querySelectorAll('a')];
+  const at = all.indexOf(document.activeElement as HTMLAnchorElement);
+  if (step === 0 || at < 0) return;
+  event.preventDefault();
+  all[(at + step + all.length) % all.length]?.focus();
 }

@@ -201,8 +201,8 @@ function Rows({ rows, sort, onSort, favourites, onFavourite }: RowsProps) {
         <span role="columnheader">Partitions</span>
         {head('heat', 'Hottest')}
         {head('consumed', 'Units/s', true)}
-        {head('refused', 'Beyond', true)}
-        <span role="columnheader">With</span>
+        {head('refused', 'Beyond limits', true)}
+        <span role="columnheader">Features</span>
         <span role="columnheader">
           <span class="visually-hidden">Actions</span>
         </span>

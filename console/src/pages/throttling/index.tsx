@@ -52,7 +52,10 @@ export default function Throttling({ table }: { table: TableDescription }) {
     resource.refused.map((one) => ({ resource, one })),
   );
   refused.sort(
-    (a, b) => Number(b.one.why !== null) - Number(a.one.why !== null) || b.one.units - a.one.units,
+    (a, b) =>
+      Number(isActive(b.resource, b.one)) - Number(isActive(a.resource, a.one)) ||
+      Number(b.one.why !== null) - Number(a.one.why !== null) ||
+      b.one.units - a.one.units,
   );
   return (
     <>
@@ -100,7 +103,8 @@ export default function Throttling({ table }: { table: TableDescription }) {
   );
 }
 
-const kActiveMs = 10_000;
+// Longer than the pauses of a load that is refused again and again.
+const kActiveMs = 30_000;
 
 // Which limits refuse now: those whose count rises from look to look.
 class Recent {
@@ -200,7 +204,7 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
           {reasonWords(refused.reason)}
           {index !== undefined && <span class="muted"> · {index}</span>}
         </h2>
-        <span class={`badge ${active ? 'bad' : ''}`}>{active ? 'now' : 'over'}</span>
+        <span class={`badge ${active ? 'bad' : ''}`}>{active ? 'now' : 'ended'}</span>
       </header>
       <div class="card-body stack">
         <dl class="limit-facts">
@@ -218,9 +222,9 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
             </dd>
           </div>
           <div>
-            <dt>Asked for {active ? 'now' : 'last'}</dt>
+            <dt>Asked for at most</dt>
             <dd>
-              <strong class={refused.demand > refused.limit ? 'bad-text' : ''}>
+              <strong class={active && refused.demand > refused.limit ? 'bad-text' : ''}>
                 {unitRate(refused.demand, kind)}
               </strong>
             </dd>

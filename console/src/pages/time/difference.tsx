@@ -63,6 +63,11 @@ export function Difference({ table, kept, from, to, onEnd }: Props) {
     return () => abort.current.abort();
   }, []);
   const counts = useMemo(() => countsOf(changes), [changes]);
+  // The server tells them by key.
+  const newest = useMemo(
+    () => [...changes].sort((a, b) => Date.parse(b.time) - Date.parse(a.time)),
+    [changes],
+  );
   const soFar = page !== null && page.next !== null;
   return (
     <section class="card" aria-labelledby="difference">
@@ -92,8 +97,8 @@ export function Difference({ table, kept, from, to, onEnd }: Props) {
           </>
         )}
         {changes.length > 0 && (
-          <ul class="versions" aria-label="Items that differ">
-            {changes.map((one) => (
+          <ul class="versions" aria-label="Items that differ, newest first">
+            {newest.map((one) => (
               <Row key={JSON.stringify(one.key)} table={table} change={one} />
             ))}
           </ul>

@@ -1,1 +1,0 @@
-var o=()=>document.activeElement===null||document.activeElement===document.body;function t(e){requestAnimationFrame(()=>requestAnimationFrame(()=>{o()&&e()?.focus()}))}var n=()=>document.querySelector("main")?.focus({preventScroll:!0}),u=e=>e?.focus();export{t as a,n as b,u as c};

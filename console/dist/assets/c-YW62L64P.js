@@ -1,1 +1,0 @@
-import{a as o}from"./c-NNN7FWJR.js";import{a as t}from"./c-RFXN3ZAC.js";function c(r=t("prices",{})){let n=o.value?.prices??{},e=(i,s)=>r[i]??n[i]??s;return{readUnit:e("readUnit",0),writeUnit:e("writeUnit",0),gigabyte:e("gigabyte",0),reservedDiscount:e("reservedDiscount",0),millionReads:r.millionReads??null,millionWrites:r.millionWrites??null}}export{c as a};
