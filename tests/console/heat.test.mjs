@@ -102,6 +102,9 @@ test('the load is played again, a cure is tried until everything is served, and 
   assert.ok(Number(write) > 5, write);
   await page.getByRole('button', { name: 'Give votes this capacity…' }).click();
   assert.equal(await page.getByLabel('Write units per second').inputValue(), write);
+  // The units are not all: what they do alone stands there, and the code of the rest.
+  await page.getByRole('dialog').getByText(/^This alone serves \d/).waitFor();
+  await page.getByRole('dialog').getByText(/const key = \{ "candidate": `alice\./).waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
   // A reload begins with what was asked for, not with the cure.
   await page.reload();

@@ -24,6 +24,8 @@ test('Escape is taken by the topmost dialog alone, and the focus goes back', asy
   await page.getByRole('button', { name: 'Delete the item' }).press('Enter');
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('heading', { name: 'Delete this item?' }).waitFor();
+  // It begins on the button that does no harm.
+  await page.waitForFunction(() => document.activeElement?.textContent === 'Cancel');
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
   await page.waitForFunction(
@@ -54,13 +56,14 @@ test('a new attribute leads to its value, Ctrl Enter saves, and the editor keeps
     new UpdateItemCommand({
       TableName: 'music',
       Key: key,
-      UpdateExpression: 'SET #l = :label',
+      UpdateExpression: 'SET #l = :label, plays = :plays',
       ExpressionAttributeNames: { '#l': 'label' },
-      ExpressionAttributeValues: { ':label': { S: 'RCA' } },
+      ExpressionAttributeValues: { ':label': { S: 'RCA' }, ':plays': { N: '7' } },
     }),
   );
   await page.keyboard.press('Control+s');
   await focused(page, 'The item was changed meanwhile');
+  await page.getByRole('row', { name: /^plays .*not changed: theirs stays$/ }).waitFor();
   await page.getByLabel('Keep mine for label').check();
   await page.getByRole('button', { name: 'Take over and go on editing' }).press('Enter');
   await page.waitForFunction(() => document.activeElement?.tagName === 'H2');
@@ -176,4 +179,30 @@ test('the palette finds the tabs of tables', async () => {
   await page.getByRole('option', { name: /Throttling\s*of music/ }).waitFor();
   await page.keyboard.press('Enter');
   await page.waitForURL(/tables\/music\/throttling/);
+  // The words of buttons are found as well.
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox').fill('simulate');
+  await page.getByRole('option', { name: /Simulate a cure\s*of music/ }).waitFor();
+  await page.getByRole('combobox').fill('give music');
+  await page.getByRole('option', { name: /Give other capacity\s*of music/ }).waitFor();
+  await page.keyboard.press('Escape');
+  // Arrows lead along the tabs.
+  await page.getByRole('navigation', { name: 'Parts of music' }).getByRole('link', { name: 'Items' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await focused(page, 'Heat');
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('ArrowLeft');
+  await page.waitForFunction(() => document.activeElement?.textContent === 'Time');
+});
+
+test('a sort key is named at once, and a narrow head keeps its words beside its buttons', async () => {
+  const page = await it.open('tables/new', { width: 390 });
+  await page.getByRole('button', { name: 'Add a sort key' }).press('Enter');
+  await page.waitForFunction(() => document.activeElement?.closest('.nowrap-row') !== null);
+  const [words, button] = await Promise.all([
+    page.getByRole('heading', { name: 'Secondary indexes' }).boundingBox(),
+    page.getByRole('button', { name: 'Global index' }).boundingBox(),
+  ]);
+  const apart = words.x + words.width <= button.x || words.y + words.height <= button.y;
+  assert.ok(apart, JSON.stringify([words, button]));
 });

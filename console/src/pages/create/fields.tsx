@@ -157,7 +157,7 @@ export function CreateFields({ form, errors, onChange }: FieldsProps) {
       </section>
 
       <section class="card pad stack">
-        <div class="row">
+        <div class="row wrap">
           <h2 class="grow">Secondary indexes</h2>
           <button
             type="button"

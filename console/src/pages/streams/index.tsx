@@ -24,9 +24,9 @@ import { Family } from './tree.tsx';
 
 const kMostRecords = 500;
 const kViews = {
-  NEW_AND_OLD_IMAGES: 'Item before and after',
-  NEW_IMAGE: 'Item after the change',
-  OLD_IMAGE: 'Item before the change',
+  NEW_AND_OLD_IMAGES: 'Before and after',
+  NEW_IMAGE: 'After the change',
+  OLD_IMAGE: 'Before the change',
   KEYS_ONLY: 'Keys only',
 } as const;
 type View = keyof typeof kViews;
