@@ -102,7 +102,10 @@ test('the load is played again, a cure is tried until everything is served, and 
   assert.ok(Number(write) > 5, write);
   await page.getByRole('button', { name: 'Give votes this capacity…' }).click();
   assert.equal(await page.getByLabel('Write units per second').inputValue(), write);
-  // The units are not all: what they do alone stands there, and the code of the rest.
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  // With suffixes the units are not all: what they do alone stands there, and the code of the rest.
+  await page.getByLabel('Suffixes of each').first().fill('16');
+  await page.getByRole('button', { name: 'Give votes this capacity…' }).click();
   await page.getByRole('dialog').getByText(/^This alone serves \d/).waitFor();
   await page.getByRole('dialog').getByText(/const key = \{ "candidate": `alice\./).waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
