@@ -47,7 +47,7 @@ Names All(const std::string& text, const std::string& pattern) {
 }
 
 Names Flags() {
-  Names flags = All(Help(), "^ +(?:-[a-z],)?--([a-z-]+)");
+  Names flags = All(Help(), "^ +(?:-[a-z],)?--([a-z0-9-]+)");
   flags.erase("help");
   return flags;
 }
@@ -55,8 +55,8 @@ Names Flags() {
 TEST(SettingsPage, HasEveryFlagAndVariable) {
   ASSERT_GT(Flags().size(), 20u) << Help();
   const std::string page = FileText("docs/settings.md");
-  EXPECT_EQ(All(page, "^\\| `--([a-z-]+)` +\\|"), Flags());
-  EXPECT_EQ(All(page, "`(STATOR_[A-Z_]+)`"), All(Help(), "\\(Env:(STATOR_[A-Z_]+)\\)"));
+  EXPECT_EQ(All(page, "^\\| `--([a-z0-9-]+)` +\\|"), Flags());
+  EXPECT_EQ(All(page, "`(STATOR_[A-Z0-9_]+)`"), All(Help(), "\\(Env:(STATOR_[A-Z0-9_]+)\\)"));
 }
 
 TEST(SettingsPage, TheSampleFileIsAcceptedAndComplete) {
@@ -79,7 +79,7 @@ TEST(SettingsPage, TheSampleFileIsAcceptedAndComplete) {
 
   const std::string text = FileText("examples/stator.toml");
   const std::string serve = text.substr(0, text.find("\n[model]"));
-  EXPECT_EQ(All(serve, "^(?:# )?([a-z-]+) += "), Flags());
+  EXPECT_EQ(All(serve, "^(?:# )?([a-z0-9-]+) += "), Flags());
 }
 
 // The options stand commented in the sample: with them it is a file for a cluster.
