@@ -57,9 +57,9 @@ test('S51: exception, log, partitions, observe, advise and simulate tell one dem
     assert.equal((await partitions(server)).refused.length, 1);
     await advanceClock(server, '1h');
     assert.equal((await partitions(server)).refused[0].why, told.why, 'an hour later it is still known');
-    log = server.output;
   } finally {
     await server.stop();
+    log = server.output; // now with all of it
   }
   assert.ok(message.startsWith(`${kCause}. `), message);
   const suffixes = suffixesOf(message);
@@ -244,9 +244,9 @@ test('S56: a hot key of an index with a fat projection is told alike by all, che
     const gone = await call(server.endpoint, 'UpdateTable', { TableName: 'readings', GlobalSecondaryIndexUpdates: [{ Delete: { IndexName: 'by-plant' } }] });
     assert.equal(gone.status, 200, gone.text);
     await callSeconds(server, 5, 50, 'PutItem', (n) => ({ TableName: 'readings', Item: { reading: { S: `later-${n}` } } }));
-    log = server.output;
   } finally {
     await server.stop();
+    log = server.output; // now with all of it
   }
   const cause = 'Index by-plant: hot key "mill": 1,600 of 1,000 write units/s, on 1 of 7 partitions';
   const suffixes = Number(/over (\d+) suffixes/.exec(told.advice.join(' '))?.[1]);
