@@ -4,8 +4,9 @@
 //
 // Date and hour, of UTC, are those of the file's changes; SEQUENCE is the sequence number of its
 // first. A file is whole under its name: in a directory it is written aside, flushed to the disk
-// and renamed. A batch that is delivered again begins with the first change of a file that exists:
-// the changes of that file are passed over, so the archive has every change once.
+// and renamed. A batch that is delivered again begins with the first change of a file that exists,
+// or, where an earlier repetition has ended inside a file, with a later one of it: the changes of
+// that file are passed over, so the archive has every change once.
 #pragma once
 
 #include <atomic>
@@ -16,9 +17,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "stream/position.h"
 #include "triggers/function.h"
 
 namespace stator::triggers {
@@ -30,6 +33,8 @@ class ArchivePlace {
   // Returns the size of a file; nullopt if there is none.
   virtual Result<std::optional<uint64_t>> SizeOf(const std::string& name) = 0;
   virtual Result<std::string> Read(const std::string& name, uint64_t size) = 0;
+  // Returns the names of the files that begin with `prefix`, which has a slash, in any order.
+  virtual Result<std::vector<std::string>> List(const std::string& prefix) = 0;
   // Writes a file, which appears whole and durable, in the place of one that is there.
   virtual Status Write(const std::string& name, std::string_view bytes) = 0;
   virtual void Cancel() {}
@@ -56,7 +61,13 @@ class Archive final : public Target {
  private:
   // Waits for the memory of a call. False: it was cancelled.
   bool Take(const Batch& batch, size_t bytes, Account::Share* share) const;
+  // Finds the file of an earlier process in which the change lies, but not as its first, and sets
+  // covered_to_.
+  Status FindCovering(const Batch& batch, Account::Share* share);
   const std::unique_ptr<ArchivePlace> place_;
+  bool looked_ = false;  // for a file that covers the first change
+  // Changes up to this one are in files.
+  std::optional<stream::Position> covered_to_;
   std::atomic<bool> cancelled_{false};
 };
 

@@ -81,6 +81,18 @@ class Directory final : public ArchivePlace {
     if (!file) return DiskError(PathOf(name), errno);
     return std::string{std::istreambuf_iterator<char>(file), {}};
   }
+  Result<std::vector<std::string>> List(const std::string& prefix) override {
+    const size_t slash = prefix.rfind('/') + 1;
+    std::vector<std::string> names;
+    std::error_code error;
+    std::filesystem::directory_iterator it(PathOf(prefix.substr(0, slash)), error);
+    for (; !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+      std::string name = prefix.substr(0, slash) + it->path().filename().string();
+      if (name.starts_with(prefix)) names.push_back(std::move(name));
+    }
+    if (!error || error == std::errc::no_such_file_or_directory) return names;
+    return DiskError(PathOf(prefix.substr(0, slash)), error.value());
+  }
   Status Write(const std::string& name, std::string_view bytes) override {
     const std::filesystem::path path(PathOf(name));
     return WriteFile(path.parent_path().string(), path.filename().string(), bytes);
@@ -104,6 +116,18 @@ class Bucket final : public ArchivePlace {
   }
   Result<std::string> Read(const std::string& name, uint64_t size) override {
     return client_.Get(place_.bucket, place_.prefix + name, 0, size, "");
+  }
+  Result<std::vector<std::string>> List(const std::string& prefix) override {
+    std::vector<std::string> names;
+    std::string from;
+    do {
+      ASSIGN_OR_RETURN(s3::Page page, client_.List(place_.bucket, place_.prefix + prefix, from));
+      for (const s3::Object& object : page.objects)
+        names.push_back(object.key.substr(place_.prefix.size()));
+      if (page.next == from) break;
+      from = std::move(page.next);
+    } while (!from.empty());
+    return names;
   }
   Status Write(const std::string& name, std::string_view bytes) override {
     return client_.Put(place_.bucket, place_.prefix + name, bytes);

@@ -38,12 +38,16 @@ class ArchiveTest : public testing::Test {
            R"({"dynamodb":{"SequenceNumber":")" + stream::SequenceNumberOf(position) + R"("}})"});
     }
   }
-  Outcome Deliver(size_t from, size_t to) {
+  Batch BatchOf(size_t from, size_t to) {
     Batch batch;
     batch.uuid = "u";
     batch.table = "Messages";
     batch.shard_id = "shardId-1";
     for (size_t i = from; i < to; ++i) batch.changes.push_back(&changes_[i]);
+    return batch;
+  }
+  Outcome Deliver(size_t from, size_t to) {
+    const Batch batch = BatchOf(from, to);
     return Archive(MakeDirectory(directory_)).Deliver(batch);
   }
   std::vector<std::string> Files() {
@@ -97,6 +101,43 @@ TEST_F(ArchiveTest, WhatIsDeliveredAgainIsThereOnce) {
   EXPECT_EQ(Deliver(0, 10).kind, Outcome::Kind::kDone);
   EXPECT_EQ(Files().size(), 3u);
   ExpectEachOnce();
+}
+
+// A short file and a long one were written before a crash, and no checkpoint. The batch that is
+// delivered again ends inside the long one.
+TEST_F(ArchiveTest, ABatchThatBeginsInsideAFilePassesOverTheRestOfIt) {
+  Add(12, kStart);
+  EXPECT_EQ(Deliver(0, 3).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Deliver(3, 10).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Deliver(0, 7).kind, Outcome::Kind::kDone);
+  // Another crash: its checkpoint is there.
+  EXPECT_EQ(Deliver(7, 12).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Files().size(), 3u);
+  ExpectEachOnce();
+  // The same without a crash between.
+  std::filesystem::remove_all(directory_);
+  EXPECT_EQ(Deliver(0, 3).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Deliver(3, 10).kind, Outcome::Kind::kDone);
+  Archive archive(MakeDirectory(directory_));
+  EXPECT_EQ(archive.Deliver(BatchOf(0, 7)).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(archive.Deliver(BatchOf(7, 12)).kind, Outcome::Kind::kDone);
+  ExpectEachOnce();
+}
+
+// Lanes write files of their own, which lie across each other.
+TEST_F(ArchiveTest, AFileOfAnotherLaneCoversNothing) {
+  Add(10, kStart);
+  Batch odd = BatchOf(0, 0), even = BatchOf(0, 0);
+  for (size_t i = 0; i < 10; ++i) (i % 2 == 0 ? odd : even).changes.push_back(&changes_[i]);
+  EXPECT_EQ(Archive(MakeDirectory(directory_)).Deliver(odd).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Archive(MakeDirectory(directory_)).Deliver(even).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Lines().size(), 10u);
+  // A repetition of each that begins inside.
+  odd.changes.erase(odd.changes.begin(), odd.changes.begin() + 2);
+  even.changes.erase(even.changes.begin());
+  EXPECT_EQ(Archive(MakeDirectory(directory_)).Deliver(odd).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Archive(MakeDirectory(directory_)).Deliver(even).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Lines().size(), 10u);
 }
 
 TEST_F(ArchiveTest, ADirectoryThatTakesNothingIsTriedAgain) {
