@@ -114,7 +114,7 @@ TEST_F(ArchiveTest, ABatchThatBeginsInsideAFilePassesOverTheRestOfIt) {
   EXPECT_EQ(Deliver(7, 12).kind, Outcome::Kind::kDone);
   EXPECT_EQ(Files().size(), 3u);
   ExpectEachOnce();
-  // The same without a crash between.
+  // Now without a crash between.
   std::filesystem::remove_all(directory_);
   EXPECT_EQ(Deliver(0, 3).kind, Outcome::Kind::kDone);
   EXPECT_EQ(Deliver(3, 10).kind, Outcome::Kind::kDone);

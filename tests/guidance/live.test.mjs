@@ -59,7 +59,7 @@ test('S51: exception, log, partitions, observe, advise and simulate tell one dem
     assert.equal((await partitions(server)).refused[0].why, told.why, 'an hour later it is still known');
   } finally {
     await server.stop();
-    log = server.output; // now with all of it
+    log = server.output; // all of it
   }
   assert.ok(message.startsWith(`${kCause}. `), message);
   const suffixes = suffixesOf(message);
@@ -246,7 +246,7 @@ test('S56: a hot key of an index with a fat projection is told alike by all, che
     await callSeconds(server, 5, 50, 'PutItem', (n) => ({ TableName: 'readings', Item: { reading: { S: `later-${n}` } } }));
   } finally {
     await server.stop();
-    log = server.output; // now with all of it
+    log = server.output; // all of it
   }
   const cause = 'Index by-plant: hot key "mill": 1,600 of 1,000 write units/s, on 1 of 7 partitions';
   const suffixes = Number(/over (\d+) suffixes/.exec(told.advice.join(' '))?.[1]);
