@@ -113,12 +113,12 @@ export const kLines = [
   },
   {
     subject: 'writes beyond provisioned throughput', words: ['refused with `--throttling=enforce`, with the limit and a cure', 'accepted', 'accepted'],
-    is: ['ProvisionedThroughputExceededException, 2 (so far) of 1 provisioned writes', 'done', 'done'], args: ['--throttling=enforce', '--clock=manual'], more: 'tests/sdk/throttling.test.mjs',
+    is: ['ProvisionedThroughputExceededException, 2 (so far) of 1 provisioned write units', 'done', 'done'], args: ['--throttling=enforce', '--clock=manual'], more: 'tests/sdk/throttling.test.mjs',
     async probe(server) {
       const { TableName } = await table(server, { BillingMode: 'PROVISIONED', ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits: 1 } });
       for (let i = 0; i < 100; i++) {
         const answer = await call(server, 'PutItem', { TableName, Item: { pk: { S: 'hot' } } });
-        if (answer.status !== 200) return `${outcome(answer)}, ${answer.body.message.match(/\d+ (\(so far\) )?of \d+ provisioned writes/)?.[0]}`;
+        if (answer.status !== 200) return `${outcome(answer)}, ${answer.body.message.match(/\d+ (\(so far\) )?of \d+ provisioned write units/)?.[0]}`;
       }
       return 'done';
     },
