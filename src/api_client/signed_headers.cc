@@ -14,6 +14,8 @@ egress::Headers SignedHeaders(const Signature& signature, const egress::Url& to,
   options.region = signature.region;
   options.service = signature.service;
   options.now_micros = signature.now_micros;
+  options.path = signature.path;
+  options.add_content_sha256 = signature.add_content_sha256;
   access::SignRequest(signature.key, options, method, target, body, &all);
   egress::Headers sent;
   for (access::OwnedHeader& header : all) {

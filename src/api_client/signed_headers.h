@@ -16,6 +16,9 @@ struct Signature {
   std::string_view region;
   std::string_view service;  // such as "dynamodb"
   int64_t now_micros = 0;
+  // For S3: the path as it is, and a header with the digest of the body.
+  access::PathStyle path = access::PathStyle::kNormalized;
+  bool add_content_sha256 = false;
 };
 
 // Returns `headers` and those of the signature, for egress::Client::Call. The Host of `to` is

@@ -43,19 +43,14 @@ class S3Objects final : public ObjectStore {
                                        size_t most) override {
     TRY(CheckMayUse(bucket));
     std::vector<ObjectInfo> list;
-    std::string from;
-    do {
-      ASSIGN_OR_RETURN(s3::Page page, client_->List(bucket, prefix, from));
-      for (s3::Object& object : page.objects) {
-        if (list.size() == most) {
-          return Error(ErrorCode::kLimitExceeded,
-                       fmt::format("The prefix has more than {} objects.", most));
-        }
-        list.push_back({std::move(object.key), object.bytes});
+    TRY(client_->ListAll(bucket, prefix, [&](const s3::Object& object) -> Status {
+      if (list.size() == most) {
+        return Error(ErrorCode::kLimitExceeded,
+                     fmt::format("The prefix has more than {} objects.", most));
       }
-      if (page.next == from) break;  // a server that goes round in circles
-      from = std::move(page.next);
-    } while (!from.empty());
+      list.push_back({object.key, object.bytes});
+      return OkStatus();
+    }));
     return list;
   }
   void Cancel() override { client_->Cancel(); }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "api_client/signed_headers.h"
 #include "s3/xml.h"
 
 namespace stator::s3 {
@@ -119,20 +120,14 @@ Error Client::Refused(const Request& request, const egress::Reply& reply) const 
 }
 
 Result<egress::Reply> Client::SendOnce(const Request& request) {
-  std::vector<access::OwnedHeader> all = {{"Host", options_.endpoint.authority()}};
-  for (const auto& [name, value] : request.headers) all.push_back({name, value});
-  access::SigningOptions how;
-  how.region = options_.region;
-  how.service = "s3";
-  how.now_micros = clock_.NowMicros();
-  how.path = access::PathStyle::kVerbatim;
-  how.add_content_sha256 = true;
-  access::SignRequest(options_.key, how, request.method, request.target, request.body, &all);
-  egress::Headers headers;
-  for (access::OwnedHeader& header : all) {
-    if (header.name != "Host")
-      headers.emplace_back(std::move(header.name), std::move(header.value));
-  }
+  const api_client::Signature signature{.key = options_.key,
+                                        .region = options_.region,
+                                        .service = "s3",
+                                        .now_micros = clock_.NowMicros(),
+                                        .path = access::PathStyle::kVerbatim,
+                                        .add_content_sha256 = true};
+  const egress::Headers headers = api_client::SignedHeaders(
+      signature, options_.endpoint, request.method, request.target, request.body, request.headers);
   Connection connection(*this);
   return connection.http().Call(request.method, request.target, headers, request.body);
 }
@@ -230,6 +225,18 @@ Result<Page> Client::List(const std::string& bucket, std::string_view prefix,
   if (TextIn(reply.body, "IsTruncated") == "true")
     page.next = TextIn(reply.body, "NextContinuationToken");
   return page;
+}
+
+Status Client::ListAll(const std::string& bucket, std::string_view prefix,
+                       FunctionRef<Status(const Object& object)> visit) {
+  std::string from;
+  while (true) {
+    ASSIGN_OR_RETURN(const Page page, List(bucket, prefix, from));
+    for (const Object& object : page.objects) TRY(visit(object));
+    // A server that goes round in circles is left.
+    if (page.next.empty() || page.next == from) return OkStatus();
+    from = page.next;
+  }
 }
 
 Result<std::string> Client::BeginParts(const std::string& bucket, const std::string& key) {

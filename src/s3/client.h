@@ -73,6 +73,9 @@ class Client {
   Status Delete(const std::string& bucket, const std::string& key);
   // Returns objects whose keys begin with `prefix`, by key, up to 1000. `from`: Page::next.
   Result<Page> List(const std::string& bucket, std::string_view prefix, const std::string& from);
+  // Visits all of them, page by page. Ends with the first error, and returns it.
+  Status ListAll(const std::string& bucket, std::string_view prefix,
+                 FunctionRef<Status(const Object& object)> visit);
 
   // An object in parts: it appears with CompleteParts. Parts are numbered from 1.
   Result<std::string> BeginParts(const std::string& bucket, const std::string& key);

@@ -38,7 +38,7 @@ class S3Folders final : public Folders {
     };
     std::map<std::string, Found> folders;
     TRY(client_->CheckBucket(bucket_));
-    TRY(Visit(prefix_, [&](const s3::Object& object) {
+    TRY(client_->ListAll(bucket_, prefix_, [&](const s3::Object& object) {
       const std::string_view name = std::string_view(object.key).substr(prefix_.size());
       const size_t slash = name.find('/');
       if (slash == std::string_view::npos) return OkStatus();
@@ -78,8 +78,9 @@ class S3Folders final : public Folders {
 
   Status Remove(const std::string& folder) override {
     TRY(client_->Delete(bucket_, KeyOf(folder, kPublished)));
-    return Visit(KeyOf(folder, ""),
-                 [&](const s3::Object& object) { return client_->Delete(bucket_, object.key); });
+    return client_->ListAll(bucket_, KeyOf(folder, ""), [&](const s3::Object& object) {
+      return client_->Delete(bucket_, object.key);
+    });
   }
 
   void Cancel() override { client_->Cancel(); }
@@ -88,18 +89,6 @@ class S3Folders final : public Folders {
  private:
   std::string KeyOf(std::string_view folder, std::string_view object) const {
     return fmt::format("{}{}/{}", prefix_, folder, object);
-  }
-
-  // Visits all objects whose keys begin with `prefix`, until the first error.
-  template <typename Visitor>
-  Status Visit(const std::string& prefix, const Visitor& visit) {
-    std::string from;
-    while (true) {
-      ASSIGN_OR_RETURN(const s3::Page page, client_->List(bucket_, prefix, from));
-      for (const s3::Object& object : page.objects) TRY(visit(object));
-      if (page.next.empty() || page.next == from) return OkStatus();
-      from = page.next;
-    }
   }
 
   bool IsAbandoned(const std::string& newest) const {

@@ -119,14 +119,10 @@ class Bucket final : public ArchivePlace {
   }
   Result<std::vector<std::string>> List(const std::string& prefix) override {
     std::vector<std::string> names;
-    std::string from;
-    do {
-      ASSIGN_OR_RETURN(s3::Page page, client_.List(place_.bucket, place_.prefix + prefix, from));
-      for (const s3::Object& object : page.objects)
-        names.push_back(object.key.substr(place_.prefix.size()));
-      if (page.next == from) break;
-      from = std::move(page.next);
-    } while (!from.empty());
+    TRY(client_.ListAll(place_.bucket, place_.prefix + prefix, [&](const s3::Object& object) {
+      names.push_back(object.key.substr(place_.prefix.size()));
+      return OkStatus();
+    }));
     return names;
   }
   Status Write(const std::string& name, std::string_view bytes) override {
