@@ -595,7 +595,7 @@ export function costsOf(design: Design, outcome: Outcome, prices: Prices): Costs
 
 // A key, or keys, that are written and read with suffixes.
 export interface Spread {
-  // What is spread: the one key, else null.
+  // The one key that is spread, else null.
   key: string | null;
   name: string;
   operation: 'read' | 'write';
