@@ -6,6 +6,7 @@ namespace stator {
 
 WorkerPool::WorkerPool(int threads, size_t max_queued)
     : max_queued_(max_queued), sleepers_(static_cast<size_t>(threads)) {
+  asleep_.reserve(sleepers_.size());  // a thread that falls asleep must not run out of memory
   for (Sleeper& sleeper : sleepers_) threads_.emplace_back([this, &sleeper] { Run(sleeper); });
 }
 
