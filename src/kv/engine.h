@@ -253,6 +253,10 @@ class Bulletin {
   virtual void Listen(Listener listener) = 0;
 };
 
+class FeatureKeeper;  // kv/features.h
+class Pinner;         // kv/pin.h
+class Reclaimer;      // kv/reclaim.h
+
 // A store of keys and values. Thread-safe.
 class Engine {
  public:
@@ -270,6 +274,12 @@ class Engine {
   // answer inline.
   using GetDone = UniqueFunction<void(Result<std::optional<std::string>>)>;
   virtual void GetLater(Tablet tablet, std::string_view key, GetDone done);
+  // Like GetLater. May answer inline with a value that the key had a little earlier: within the
+  // bound that the engine was opened with, and never before a write of this process that is done or
+  // a read of the key that it has answered, scans aside.
+  virtual void GetRecent(Tablet tablet, std::string_view key, GetDone done) {
+    GetLater(tablet, key, std::move(done));
+  }
 
   // Reads several keys from one state: of one unit, or of the whole store with
   // atomic_across_tablets. values->at(i) belongs to points[i]. Errors as of Get; kSpansUnits where
@@ -327,6 +337,11 @@ class Engine {
   virtual Status RaiseFence(Tablet, uint64_t) { return OkStatus(); }
   // Returns the store's bulletin, or null if only one process can use the store.
   virtual Bulletin* bulletin() { return nullptr; }
+
+  // Abilities of some engines only. Each returns a part of the engine, or null without the ability.
+  virtual FeatureKeeper* feature_keeper() { return nullptr; }
+  virtual Pinner* pinner() { return nullptr; }
+  virtual Reclaimer* reclaimer() { return nullptr; }
 
   // Returns OK, or the reason why the engine takes no writes.
   virtual Status Health() const = 0;

@@ -78,15 +78,15 @@ FeatureKeeper::Check FeatureKeeper::feature_check() const {
 }
 
 Status RequireFeature(Engine& engine, std::string_view name) {
-  auto* const keeper = dynamic_cast<FeatureKeeper*>(&engine);
+  FeatureKeeper* const keeper = engine.feature_keeper();
   if (keeper == nullptr) return OkStatus();
   if (keeper->RequiredFeatures().count(name) > 0) return OkStatus();
   if (const FeatureKeeper::Check check = keeper->feature_check()) TRY(check(name));
   return keeper->AddFeature(name);
 }
 
-Features RequiredFeatures(const Engine& engine) {
-  const auto* const keeper = dynamic_cast<const FeatureKeeper*>(&engine);
+Features RequiredFeatures(Engine& engine) {
+  const FeatureKeeper* const keeper = engine.feature_keeper();
   return keeper == nullptr ? Features() : keeper->RequiredFeatures();
 }
 

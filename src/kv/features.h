@@ -60,6 +60,6 @@ class FeatureKeeper {
 // or it could not be stored. OK for an engine whose data ends with its process. Blocks.
 Status RequireFeature(Engine& engine, std::string_view name);
 // Returns the features that the engine's store needs; none if the engine keeps none.
-Features RequiredFeatures(const Engine& engine);
+Features RequiredFeatures(Engine& engine);
 
 }  // namespace stator::kv

@@ -45,6 +45,7 @@ class Keeper final : public Engine, public FeatureKeeper {
   Features RequiredFeatures() const override { return features_; }
   int added() const { return added_; }
 
+  FeatureKeeper* feature_keeper() override { return this; }
   Capabilities capabilities() const override { return {}; }
   Result<bool> Get(Tablet, std::string_view, Tier, std::string*) override { return false; }
   Status MultiGet(std::span<const Point>, Tier, std::vector<std::optional<std::string>>*) override {

@@ -41,6 +41,7 @@ class MemoryEngine final : public Engine, public Pinner {
   // A write keeps the value that it replaces for each pinned range that has still to read it. A
   // range that would keep more than this is given up.
   static constexpr size_t kMaxKeptBytes = 256 << 20;
+  Pinner* pinner() override { return this; }
   Result<std::unique_ptr<PinnedRange>> Pin(const Range& range) override;
 
  private:

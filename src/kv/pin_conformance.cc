@@ -35,7 +35,7 @@ class Check {
   Check(Engine& engine, uint64_t seed) : engine_(engine), seed_(seed), random_(seed) {}
 
   Status Run(int rounds) {
-    pinner_ = dynamic_cast<Pinner*>(&engine_);
+    pinner_ = engine_.pinner();
     if (pinner_ == nullptr) return InternalError("the engine is no Pinner");
     for (int round = 0; round < rounds; ++round) {
       TRY(Write());

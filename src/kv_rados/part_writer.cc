@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/check.h"
 #include "kv_rados/routing.h"
 
 namespace stator::kv_rados {
@@ -132,6 +133,7 @@ void PartWriter::SetOut(Window::Ticket ticket) {
 }
 
 void PartWriter::TakeGroup() {
+  CHECK(!busy_, "a part has begun a group of writes while one was under way");
   busy_ = true;
   served_ = 0;
   state_is_fresh_ = counted_for_group_ = in_doubt_ = false;
@@ -601,6 +603,7 @@ void PartWriter::HandBack() {
 }
 
 void PartWriter::Succeed() {
+  CHECK(busy_ && group_, "a part was told of a group of writes that it had not sent");
   // A stamp that was reset says that the state read since then is younger than the group: it knows
   // more.
   const bool latest = stamp_ && *stamp_ == group_->base_stamp();
@@ -672,6 +675,7 @@ void PartWriter::Fail(const Error& error) {
 }
 
 void PartWriter::EndGroup() {
+  CHECK(busy_, "a part has ended a group of writes that it had not begun");
   group_.reset();
   batches_.clear();
   busy_ = false;

@@ -109,7 +109,7 @@ class EncryptedStoreTest : public testing::Test {
       ASSERT_TRUE(kv::ApplyAndWait(engine, std::move(batch)).ok());
     }
     std::atomic<bool> stop = false;
-    ASSERT_TRUE(dynamic_cast<kv::Reclaimer&>(engine).Reclaim({kv::Space::kItems, 9}, &stop).ok());
+    ASSERT_TRUE(engine.reclaimer()->Reclaim({kv::Space::kItems, 9}, &stop).ok());
     ASSERT_TRUE(Put(engine, "key-in-plain-last", "value-in-plain").ok());
   }
 

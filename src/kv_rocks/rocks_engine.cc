@@ -122,6 +122,10 @@ class RocksEngine final : public kv::Engine,
     return {.atomic_across_tablets = true, .exclusive = true, .blocking = false, .durable = true};
   }
 
+  kv::FeatureKeeper* feature_keeper() override { return this; }
+  kv::Pinner* pinner() override { return this; }
+  kv::Reclaimer* reclaimer() override { return this; }
+
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
                    std::string* value) override {
     const PrefixedKey full(tablet.id, key);

@@ -637,7 +637,7 @@ TEST_F(RocksEngineTest, ReclaimGivesTheDiskBackAndTouchesNoOtherTablet) {
   ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(drop)).ok());
   EXPECT_GT(BytesOfTables(directory_.store()), 30u << 20);
   std::atomic<bool> stop = false;
-  const Result<uint64_t> freed = dynamic_cast<kv::Reclaimer&>(*engine).Reclaim(dropped, &stop);
+  const Result<uint64_t> freed = engine->reclaimer()->Reclaim(dropped, &stop);
   ASSERT_TRUE(freed.ok()) << freed.error().message();
   EXPECT_EQ(count(dropped), 0);
   EXPECT_EQ(count(before), kItems);
@@ -645,7 +645,7 @@ TEST_F(RocksEngineTest, ReclaimGivesTheDiskBackAndTouchesNoOtherTablet) {
   EXPECT_LT(engine->ApproximateBytes(dropped), 1u << 20);
   // Two tablets of 10 MB are left, some of it in memory.
   EXPECT_LT(BytesOfTables(directory_.store()), 23u << 20);
-  EXPECT_TRUE(dynamic_cast<kv::Reclaimer&>(*engine).Reclaim(dropped, &stop).ok()) << "repeated";
+  EXPECT_TRUE(engine->reclaimer()->Reclaim(dropped, &stop).ok()) << "repeated";
 }
 
 // Connections may have every descriptor when RocksDB begins its next log.

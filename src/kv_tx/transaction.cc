@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace stator::kv_tx {
 namespace {
 
@@ -11,6 +13,37 @@ bool GivesNoWay(const Error& error) {
 }
 
 }  // namespace
+
+void Transaction::Enter(State to) {
+  const bool follows = [this, to] {
+    switch (state_) {
+      case State::kPlanning:
+        return to == State::kPreparing || to == State::kDirect || to == State::kWaiting ||
+               to == State::kOver;
+      case State::kPreparing: return to == State::kCommitting || to == State::kRollingBack;
+      case State::kCommitting:
+        return to == State::kRollingForward || to == State::kFindingOut ||
+               to == State::kRollingBack;
+      case State::kFindingOut:
+        return to == State::kRollingForward || to == State::kRollingBack || to == State::kOver;
+      case State::kRollingBack:
+        return to == State::kWaiting || to == State::kDiagnosing || to == State::kOver;
+      case State::kDiagnosing: return to == State::kWaiting || to == State::kOver;
+      case State::kWaiting: return to == State::kPlanning || to == State::kOver;
+      case State::kDirect:
+      case State::kRollingForward: return to == State::kOver;
+      case State::kOver: return false;
+    }
+    return false;
+  }();
+  CHECK(follows, "a transaction took a step that does not follow its state");
+  state_ = to;
+}
+
+void Transaction::Finish(Result<uint64_t> outcome, Tracker::Left left) {
+  Enter(State::kOver);
+  End(std::move(outcome), std::move(left));
+}
 
 Transaction::Transaction(Core& core, Resolver& resolver, Tracker& tracker, ApplyDirect direct,
                          kv::Batch batch, kv::ApplyDone done, Tracker::EntryPtr entry)
@@ -41,28 +74,29 @@ std::string Transaction::ActualKey(const Change& change, const Part& part) const
 }
 
 void Transaction::Attempt(kv::Tier tier) {
-  if (core_.closing) return End(ClosingError());
-  if (kv::IsVoid(batch_)) return End(kv::VoidBatchError());
+  if (core_.closing) return Finish(ClosingError());
+  if (kv::IsVoid(batch_)) return Finish(kv::VoidBatchError());
   if (late())
-    return End(Error(
+    return Finish(Error(
         ErrorCode::kUnavailable,
         "Timed out: other writes to the same items were in the way at every attempt. Retry."));
   error_.reset();
   diagnose_ = false;
   Result<Plan> plan = Divide(core_, batch_, apart_, tier);
   if (!plan.ok() && plan.error().code() == ErrorCode::kWouldBlock) return Start(false);
-  if (!plan.ok()) return End(std::move(plan).error());
+  if (!plan.ok()) return Finish(std::move(plan).error());
   plan_ = std::move(*plan);
   if (plan_.participants.empty()) {
+    Enter(State::kDirect);
     return direct_(std::move(batch_), [self = shared_from_this()](Result<uint64_t> outcome) {
-      self->End(std::move(outcome));
+      self->Finish(std::move(outcome));
     });
   }
   Result<std::optional<Met>> met = ReadOld(core_, resolver_, guess_, tier, &plan_);
   if (!met.ok()) {
     if (met.error().code() == ErrorCode::kWouldBlock) return Start(false);
     if (met.error().code() == ErrorCode::kSpansUnits) return Again(false);
-    return End(std::move(met).error());
+    return Finish(std::move(met).error());
   }
   if (*met) return WaitFor(**met);
   self_.id = {core_.random.Next(), core_.random.Next()};
@@ -98,6 +132,7 @@ kv::Batch Transaction::PrepareBatch(const Participant& participant, const Part& 
 }
 
 void Transaction::Prepare() {
+  Enter(State::kPreparing);
   resolver_.Begin(self_.id);
   waiting_ = parts_.size() + 1;
   const auto answered = [this] {
@@ -161,6 +196,7 @@ void Transaction::Prepared() {
 }
 
 void Transaction::Commit() {
+  Enter(State::kCommitting);
   kv::Batch batch = std::move(plan_.commit);
   batch.after = batch_.after;
   batch.fate = batch_.fate;
@@ -174,6 +210,7 @@ void Transaction::Commit() {
     if (applied.ok()) return self->Committed(*applied);
     switch (applied.error().code()) {
       case ErrorCode::kOutcomeUnknown:
+        self->Enter(State::kFindingOut);
         if (self->LookedForLong()) self->TellUnknown();
         return self->core_.scheduler.Post([self] { self->FindOut(); });
       case ErrorCode::kGuardFailed: self->diagnose_ = true; return self->Abort(std::nullopt);
@@ -184,7 +221,7 @@ void Transaction::Commit() {
 }
 
 void Transaction::Committed(uint64_t stamp) {
-  decided_ = true;
+  Enter(State::kRollingForward);
   stamp_ = stamp;
   core_.counts.commits.fetch_add(1);
   resolver_.Remember(self_.id, Decision::kCommitted);
@@ -199,7 +236,7 @@ kv::Batch Transaction::ForwardBatch(size_t i) const {
   const Participant& participant = plan_.participants[i];
   const Part& part = parts_[i];
   const kv::Tablet tablet = participant.unit.tablet;
-  const bool forward = decided_;
+  const bool forward = committed();
   kv::Batch batch;
   batch.guards.push_back({tablet, part.note_key, part.stamp});
   batch.deletes.push_back({tablet, part.note_key});
@@ -269,7 +306,7 @@ void Transaction::RollForward() {
 
 void Transaction::RolledForward() {
   resolver_.End(self_.id);
-  End(stamp_, std::move(left_));
+  Finish(stamp_, std::move(left_));
   // Keep the record if a roll-forward failed: readers of leftover intents look up the decision in
   // it.
   if (!error_) RemoveRecord(0);
@@ -299,6 +336,7 @@ void Transaction::Abort(std::optional<Error> error) {
 }
 
 void Transaction::RollBack() {
+  Enter(State::kRollingBack);
   waiting_ = parts_.size() + 1;
   const auto answered = [this] {
     if (waiting_.fetch_sub(1) == 1) RolledBack();
@@ -371,8 +409,9 @@ void Transaction::RefuseNow(const Error& why) {
 
 void Transaction::RolledBack() {
   resolver_.End(self_.id);
-  if (error_) return End(*error_);
+  if (error_) return Finish(*error_);
   if (diagnose_) {
+    Enter(State::kDiagnosing);
     core_.scheduler.Post([self = shared_from_this()] { self->Diagnose(); });
   } else {
     Again(true);
@@ -380,28 +419,28 @@ void Transaction::RolledBack() {
 }
 
 void Transaction::Diagnose() {
-  if (core_.closing) return End(ClosingError());
+  if (core_.closing) return Finish(ClosingError());
   for (const kv::Guard& guard : batch_.guards) {
     if (guard.tablet != plan_.primary) continue;
     std::string cell;
     const Result<bool> found = core_.inner.Get(guard.tablet, guard.key, kv::Tier::kAny, &cell);
-    if (!found.ok()) return End(found.error());
+    if (!found.ok()) return Finish(found.error());
     const uint64_t stamp = *found ? kv::StampOf(cell) : 0;
     if (!*found || !IsIntent(cell)) {
       if (stamp != guard.expected())
-        return End(Error(ErrorCode::kGuardFailed, "A key has changed since it was read."));
+        return Finish(Error(ErrorCode::kGuardFailed, "A key has changed since it was read."));
       continue;
     }
     Result<Intent> intent = DecodeIntent(cell);
-    if (!intent.ok()) return End(std::move(intent).error());
+    if (!intent.ok()) return Finish(std::move(intent).error());
     const Result<Decision> decision = resolver_.Find(intent->transaction);
-    if (!decision.ok()) return End(decision.error());
+    if (!decision.ok()) return Finish(decision.error());
     const Met met{intent->transaction, {guard.tablet, intent->note_key}};
     if (*decision == Decision::kUndecided) return WaitFor(met);
     if (*decision == Decision::kCommitted && stamp == guard.expected()) continue;
     // The state that the guard expects is gone, or will come back with another stamp.
     return resolver_.Settle(met.transaction, met.share, 0,
-                            [self = shared_from_this()](Status) { self->End(InTheWayError()); });
+                            [self = shared_from_this()](Status) { self->Finish(InTheWayError()); });
   }
   // Another process aborted the transaction. Its record is not needed any more: every unit is
   // rolled back, and the commit was refused for certain.
@@ -413,19 +452,28 @@ void Transaction::Diagnose() {
 }
 
 void Transaction::Again(bool at_once) {
+  Enter(State::kWaiting);
+  PlanAgain(at_once);
+}
+
+void Transaction::PlanAgain(bool at_once) {
   guess_ = false;
   const int attempt = attempt_++;
-  core_.scheduler.Post([self = shared_from_this()] { self->Attempt(kv::Tier::kAny); },
-                       at_once && attempt < 2 ? 0 : core_.Backoff(attempt));
+  const auto plan = [self = shared_from_this()] {
+    self->Enter(State::kPlanning);
+    self->Attempt(kv::Tier::kAny);
+  };
+  core_.scheduler.Post(plan, at_once && attempt < 2 ? 0 : core_.Backoff(attempt));
 }
 
 void Transaction::WaitFor(const Met& met) {
+  Enter(State::kWaiting);
   core_.counts.undecided_met.fetch_add(1);
   resolver_.Settle(met.transaction, met.share, core_.Jitter(300),
                    [self = shared_from_this()](Status settled) {
                      if (!settled.ok() && settled.error().code() == ErrorCode::kCorruption)
-                       return self->End(std::move(settled).error());
-                     self->Again(true);
+                       return self->Finish(std::move(settled).error());
+                     self->PlanAgain(true);
                    });
 }
 
@@ -440,7 +488,7 @@ void Transaction::FindOut() {
       if (code != ErrorCode::kFenced) return self->LookLater();
       // The tablet was dropped, and the record with it.
       self->resolver_.End(self->self_.id);
-      return self->End(
+      return self->Finish(
           Error(ErrorCode::kOutcomeUnknown, "The table in which it was decided has been dropped."));
     }
     self->core_.scheduler.Post([self, written = applied.ok()] {
@@ -452,7 +500,7 @@ void Transaction::FindOut() {
       const Result<Record> record = DecodeRecord(value);
       if (!record.ok()) {
         self->resolver_.End(self->self_.id);
-        return self->End(Error(ErrorCode::kOutcomeUnknown, record.error().message()));
+        return self->Finish(Error(ErrorCode::kOutcomeUnknown, record.error().message()));
       }
       if (record->state != Decision::kCommitted) return self->FoundAborted();
       const uint64_t stamp = kv::StampOf(value);
@@ -477,7 +525,7 @@ void Transaction::FoundAborted() {
   }
   if (!any) {
     resolver_.End(self_.id);
-    return End(
+    return Finish(
         Error(ErrorCode::kOutcomeUnknown, "Another process has already removed the record of it."));
   }
   // After kOutcomeUnknown was reported, the batch must not be retried.
@@ -494,7 +542,7 @@ void Transaction::TellUnknown() {
 
 void Transaction::LookLater() {
   if (core_.closing || LookedForLong()) TellUnknown();
-  if (core_.closing) return;
+  if (core_.closing) return Enter(State::kOver);
   core_.scheduler.Post([self = shared_from_this()] { self->FindOut(); }, core_.Backoff(looks_++));
 }
 

@@ -19,6 +19,24 @@ namespace stator::kv_tx {
 
 // One batch on its way, through as many attempts as it takes. The continuations that carry it on
 // own it. Its methods run one after the other, except for the answers of participants.
+//
+// Its states, and what follows each of them:
+//
+//   kPlanning --> kPreparing --> kCommitting --> kRollingForward --> kOver
+//     |  ^  |         |            |  |   |          ^
+//     |  |  |         |            |  |   +-> kFindingOut --> kOver (unknown for good)
+//     |  |  |         v            |  |          |
+//     |  |  |    kRollingBack <----+--(refused)--+ (aborted)
+//     |  |  |         |    |
+//     |  |  |         |    +--> kDiagnosing --> kOver (refused)
+//     |  |  |         v              |
+//     |  +--+----- kWaiting <--------+
+//     |               |
+//     |               +--> kOver (while it waited for another transaction)
+//     +--> kDirect (the batch is on one unit) --> kOver
+//
+// Besides, kPlanning and kRollingBack may end in kOver. The caller is told earlier than that if the
+// outcome is certain, or if it stays unknown for too long.
 class Transaction : public std::enable_shared_from_this<Transaction> {
  public:
   // `entry` is the batch's entry in the tracker; the transaction ends it. `direct` applies a batch
@@ -32,6 +50,23 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   void Start(bool here);
 
  private:
+  enum class State : uint8_t {
+    kPlanning,        // divides the batch among units, and reads what the keys hold
+    kDirect,          // the batch is on one unit, which applies it
+    kPreparing,       // participants write their intents
+    kCommitting,      // the record of the decision is written, with the primary's guards
+    kFindingOut,      // the answer to that is lost
+    kRollingForward,  // committed: intents become values
+    kRollingBack,     // not committed: intents become what was there
+    kDiagnosing,      // looks for the guard that does not hold
+    kWaiting,         // before the next attempt: for another transaction, or for a while
+    kOver,
+  };
+  // Ends the process if `to` does not follow the current state.
+  void Enter(State to);
+  // Enters kOver and tells the caller, unless that has happened.
+  void Finish(Result<uint64_t> outcome, Tracker::Left left = {});
+
   enum class Phase { kPrepared, kNotPrepared, kUnsure };  // of a participant
   struct Part {
     Phase phase = Phase::kNotPrepared;
@@ -60,6 +95,7 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   // transaction was in the way.
   void Diagnose();
   void Again(bool at_once);
+  void PlanAgain(bool at_once);
   void WaitFor(const Met& met);
   // Called when the outcome of the commit is unknown.
   void FindOut();
@@ -72,6 +108,7 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   // that the store does not answer. `left`: see Tracker::End.
   void End(Result<uint64_t> outcome, Tracker::Left left = {});
   bool late() const;
+  bool committed() const { return state_ == State::kRollingForward; }
   std::string ActualKey(const Change& change, const Part& part) const;
 
   Core& core_;
@@ -84,18 +121,18 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   const Tracker::EntryPtr entry_;
   const int64_t began_;  // in ticks
 
+  State state_ = State::kPlanning;
   int attempt_ = 0;
-  bool guess_ = true;
-  bool apart_ = false;
+  bool guess_ = true;   // keys that only the store knows are taken for absent: see ReadOld
+  bool apart_ = false;  // the commit holds no ranges: with them it spanned units
   // State of the current attempt.
   TransactionRef self_;
   Plan plan_;
   std::vector<Part> parts_;
-  std::atomic<size_t> waiting_ = 0;  // participants that have not answered
-  std::optional<Error> error_;       // the error with which the batch ends after the roll-back
-  bool diagnose_ = false;
+  std::atomic<size_t> waiting_ = 0;       // participants that have not answered
+  std::optional<Error> error_;            // the error with which the batch ends after the roll-back
+  bool diagnose_ = false;                 // a guard of the commit did not hold
   uint64_t stamp_ = 0;                    // of the commit
-  bool decided_ = false;                  // true once committed
   bool ended_ = false;                    // true once the tracker's entry has ended
   std::atomic<bool> all_sent_ = false;    // all roll-forwards were sent
   std::atomic<bool> unanswered_ = false;  // the store did not answer one of them

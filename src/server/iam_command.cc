@@ -84,7 +84,7 @@ class LocalStore {
                      OpenFileKeys(settings.encryption));
     ASSIGN_OR_RETURN(engine_, OpenEngine(settings, std::move(keys)));
     // Servers of the store that are too old for its identities must not be surprised by them.
-    if (auto* const keeper = dynamic_cast<kv::FeatureKeeper*>(engine_.get());
+    if (auto* const keeper = engine_->feature_keeper();
         keeper != nullptr && !engine_->capabilities().exclusive) {
       keeper->SetFeatureCheck([this](std::string_view name) { return CheckServers(name); });
     }

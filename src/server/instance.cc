@@ -126,7 +126,7 @@ Status Instance::OpenClock() {
     beat.features = kv::JoinFeatures({known.begin(), known.end()});
     SeededRandom ids(SystemSeed());
     peers_ = std::make_unique<Peers>(*engine_, machine_clock_, fleet::DrawId(ids), std::move(beat));
-    if (auto* const keeper = dynamic_cast<kv::FeatureKeeper*>(engine_.get())) {
+    if (auto* const keeper = engine_->feature_keeper()) {
       keeper->SetFeatureCheck(
           [this](std::string_view name) { return peers_->fleet().CheckFeature(name); });
     }
@@ -285,7 +285,7 @@ Status Instance::OpenAccess() {
 }
 
 Status Instance::OpenBackups() {
-  if (dynamic_cast<kv::Pinner*>(&store_->engine()) == nullptr) return OkStatus();
+  if (store_->engine().pinner() == nullptr) return OkStatus();
   transfer::BackupOptions options;
   const std::string directory = DirectoryOf(settings_, settings_.backup_dir, "-backups");
   const bool in_bucket = IsUrl(directory);

@@ -24,8 +24,7 @@ namespace stator::table {
 class SpaceReclaimer {
  public:
   // On an engine that gives space back by itself, Add does nothing.
-  explicit SpaceReclaimer(kv::Engine& engine)
-      : engine_(engine), reclaimer_(dynamic_cast<kv::Reclaimer*>(&engine)) {}
+  explicit SpaceReclaimer(kv::Engine& engine) : engine_(engine), reclaimer_(engine.reclaimer()) {}
   ~SpaceReclaimer() { Stop(); }
 
   // Whether dropped tablets need an entry in the catalog.

@@ -48,7 +48,7 @@ Backups::Backups(table::Store& store, const Clock& clock, Random& random, Backup
       clock_(clock),
       random_(random),
       options_(std::move(options)),
-      pinner_(dynamic_cast<kv::Pinner*>(&store.engine())) {}
+      pinner_(store.engine().pinner()) {}
 
 Backups::~Backups() { Stop(); }
 

@@ -94,7 +94,7 @@ PastTable::~PastTable() = default;
 
 Result<std::unique_ptr<PastTable>> PastTable::Pin(table::Store& store, const table::Table& table,
                                                   int64_t moment_micros) {
-  auto* const pinner = dynamic_cast<kv::Pinner*>(&store.engine());
+  kv::Pinner* const pinner = store.engine().pinner();
   const auto& log = table.descriptor.change_log;
   if (pinner == nullptr || !log)
     return Error(ErrorCode::kUnavailable, "The table has no change log that can be read.");
