@@ -21,4 +21,8 @@ struct WriterHooks {
 // returns, no call of the old hooks is under way. Does nothing for another engine.
 void SetHooks(kv::Engine& engine, WriterHooks hooks);
 
+// Another process has written a key for this one, which is about to say so: GetRecent gives nothing
+// older from then on. Engines as above.
+void NoteElsewhere(kv::Engine& engine, kv::Tablet tablet, std::string_view key);
+
 }  // namespace stator::kv_rados

@@ -91,6 +91,7 @@ class World {
 
   SeededRandom random;
   ManualClock clock;
+  const RadosOptions& options() const { return options_; }
   Trouble trouble;
   Verdict& verdict;
   Fibers fibers;

@@ -80,6 +80,8 @@ class RadosEngine final : public kv::Engine, public kv::FeatureKeeper {
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
                    std::string* value) override;
   void GetLater(kv::Tablet tablet, std::string_view key, GetDone done) override;
+  void GetRecent(kv::Tablet tablet, std::string_view key, GetDone done) override;
+  void NoteElsewhere(kv::Tablet tablet, std::string_view key) { cache_.NoteElsewhere(tablet, key); }
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
                   std::vector<std::optional<std::string>>* values) override;
   Status Scan(const kv::Range& range, kv::Tier tier,
@@ -103,6 +105,7 @@ class RadosEngine final : public kv::Engine, public kv::FeatureKeeper {
     if (look_only()) return LookOnlyError();
     return kv_rados::RaiseFence(*cluster_, map_, tablet, fence);
   }
+  kv::FeatureKeeper* feature_keeper() override { return this; }
   Status AddFeature(std::string_view name) override {
     if (look_only()) return LookOnlyError();
     return kv_rados::AddFeature(*cluster_, name);
@@ -119,6 +122,7 @@ class RadosEngine final : public kv::Engine, public kv::FeatureKeeper {
     statistics["kv_rados_point_reads"] = static_cast<double>(points_.reads());
     statistics["kv_rados_point_read_operations"] = static_cast<double>(points_.operations());
     statistics["kv_rados_cache_bytes"] = static_cast<double>(cache_.bytes());
+    statistics["kv_rados_recent_reads"] = static_cast<double>(cache_.recent_hits());
     statistics["kv_rados_cache_hits"] = static_cast<double>(cache_.hits());
     statistics["kv_rados_cache_misses"] = static_cast<double>(cache_.misses());
     statistics["kv_rados_range_cache_bytes"] = static_cast<double>(ranges_.bytes());
@@ -446,6 +450,15 @@ void RadosEngine::GetLater(kv::Tablet tablet, std::string_view key, GetDone done
                                           cluster_->clock().TicksMicros()}));
 }
 
+void RadosEngine::GetRecent(kv::Tablet tablet, std::string_view key, GetDone done) {
+  std::optional<std::string> value;
+  bool ask = false;
+  if (!cache_.FindRecent(tablet, key, cluster_->options().recent_micros, &value, &ask))
+    return GetLater(tablet, key, std::move(done));
+  if (ask) GetLater(tablet, key, [](const Result<std::optional<std::string>>&) {});
+  done(std::move(value));
+}
+
 std::optional<Place> RadosEngine::LocateCached(kv::Tablet tablet, std::string_view route) const {
   const PartListPtr parts = map_.Cached(tablet);
   if (parts == nullptr) return std::nullopt;
@@ -680,6 +693,11 @@ Status SplitPart(kv::Engine& engine, kv::Tablet tablet, std::string_view key) {
 void SetHooks(kv::Engine& engine, WriterHooks hooks) {
   if (auto* const rados = dynamic_cast<RadosEngine*>(&engine); rados != nullptr)
     rados->SetHooks(std::move(hooks));
+}
+
+void NoteElsewhere(kv::Engine& engine, kv::Tablet tablet, std::string_view key) {
+  if (auto* const rados = dynamic_cast<RadosEngine*>(&engine); rados != nullptr)
+    rados->NoteElsewhere(tablet, key);
 }
 
 Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options) {

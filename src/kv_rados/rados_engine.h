@@ -41,6 +41,9 @@ struct RadosOptions {
   int split_takeover_seconds = 3;
   // What is remembered of values that were read and written, for Tier::kGuarded.
   size_t guarded_cache_bytes = 64 << 20;
+  // The greatest age of a value that GetRecent returns from that memory, by this process's clock.
+  // 0: it returns none from there.
+  int64_t recent_micros = 100'000;
   // Size of the cache for ranges that are read repeatedly (range_cache.h); 0 turns it off.
   size_t range_cache_bytes = 32 << 20;
   // Opens an existing store and changes nothing in the pool, so the caps osd 'allow rx pool=POOL'

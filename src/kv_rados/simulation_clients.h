@@ -20,6 +20,7 @@ struct Mix {
   double drop = 0;
   double scan = 0.12;
   double read = 0.2;
+  double recent = 0.3;   // of reads: may be a little old
   double log = 0.15;     // of batches: on a queue
   double guarded = 0.7;  // of batches
   double chained = 0.2;  // of batches: computed from one that is not durable yet
@@ -46,7 +47,8 @@ class Clients {
   static constexpr kv::Tablet kQueue = {kv::Space::kLog, 2};
   static constexpr kv::Tablet kCatalog = {kv::Space::kCatalog, 0};
 
-  uint64_t answered = 0, refused = 0, guard_failures = 0, reads = 0, scans = 0, splits_asked = 0;
+  uint64_t answered = 0, refused = 0, guard_failures = 0, reads = 0, scans = 0, splits_asked = 0,
+           recent_reads = 0;
 
  private:
   struct Client;  // one that runs
@@ -58,6 +60,10 @@ class Clients {
   void DeleteRanges(Client& client);
   // Adds a range that no other batch deletes, and that is empty.
   void AddMark(kv::Batch* batch);
+  void Answered(Client& client, Model::Moment since, kv::Tablet tablet,
+                const std::vector<std::string>& keys,
+                const std::vector<std::optional<std::string>>& values);
+  void ReadRecent(Client& client, kv::Tablet tablet, const std::string& key);
   void Apply(Client& client, kv::Batch batch, const std::vector<SentPtr>& after = {});
   void Read(Client& client);
   void Scan(Client& client);

@@ -52,6 +52,7 @@ void Clients::Run(Process& process, int actions) {
 }
 
 void Clients::Act(Client& client) {
+  model_.Passed(world_.clock.TicksMicros());
   const double chance = world_.random.Unit();
   double below = mix_.split;
   if (chance < below) return Split(client);
@@ -162,7 +163,10 @@ void Clients::WriteItems(Client& client) {
       for (size_t i = 0; i < keys.size(); ++i) model_.CheckStale(tablet, keys[i], values[i]);
     } else {
       read = client.engine().MultiGet(points, kv::Tier::kAny, &values);
-      if (read.ok() && !model_.IsDropped(tablet)) model_.CheckRead(since, tablet, keys, values);
+      if (read.ok() && !model_.IsDropped(tablet)) {
+        model_.CheckRead(since, tablet, keys, values);
+        Answered(client, since, tablet, keys, values);
+      }
     }
     if (!read.ok()) return;
     ++reads;
@@ -251,19 +255,23 @@ void Clients::Read(Client& client) {
   if (tablet == kItems && world_.Chance(0.1))
     keys.push_back(std::string(1, kCounterKind) + "count");
   const Model::Moment since = model_.now();
+  if (world_.Chance(mix_.recent)) return ReadRecent(client, tablet, keys[0]);
   if (world_.Chance(0.4)) {
     const size_t open = *client.open;
     ++*client.open;
-    client.engine().GetLater(
-        tablet, keys[0],
-        [this, since, tablet, dropped, key = keys[0], opened = client.open,
-         dead = &client.process.dead](Result<std::optional<std::string>> value) {
-          --*opened;
-          world_.Changed();
-          if (!*dead && dropped && value.ok()) model_.Fail("a dropped tablet was read");
-          if (!*dead && value.ok() && !model_.IsDropped(tablet))
-            model_.CheckRead(since, tablet, {key}, {*value});
-        });
+    client.engine().GetLater(tablet, keys[0],
+                             [this, since, tablet, dropped, key = keys[0], opened = client.open,
+                              number = client.process.number, dead = &client.process.dead](
+                                 Result<std::optional<std::string>> value) {
+                               --*opened;
+                               world_.Changed();
+                               if (!*dead && dropped && value.ok())
+                                 model_.Fail("a dropped tablet was read");
+                               if (*dead || !value.ok() || model_.IsDropped(tablet)) return;
+                               model_.CheckRead(since, tablet, {key}, {*value});
+                               if (RouteOf(tablet.space, key))
+                                 model_.Answered(number, since, tablet, key, *value);
+                             });
     world_.Await([&] { return *client.open <= open; });
     return;
   }
@@ -274,9 +282,41 @@ void Clients::Read(Client& client) {
   if (client.process.dead) return;
   if (read.ok() && dropped) return model_.Fail("a dropped tablet was read");
   if (read.ok() && model_.IsDropped(tablet)) return;
-  if (read.ok()) return model_.CheckRead(since, tablet, keys, values);
+  if (read.ok()) {
+    model_.CheckRead(since, tablet, keys, values);
+    return Answered(client, since, tablet, keys, values);
+  }
   if (read.error().code() == ErrorCode::kCorruption || read.error().code() == ErrorCode::kInternal)
     model_.Fail("a read found " + read.error().message());
+}
+
+// Several keys of one tablet were read.
+void Clients::Answered(Client& client, Model::Moment since, kv::Tablet tablet,
+                       const std::vector<std::string>& keys,
+                       const std::vector<std::optional<std::string>>& values) {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (RouteOf(tablet.space, keys[i]))
+      model_.Answered(client.process.number, since, tablet, keys[i], values[i]);
+  }
+}
+
+void Clients::ReadRecent(Client& client, kv::Tablet tablet, const std::string& key) {
+  const size_t open = *client.open;
+  ++*client.open;
+  const Model::Moment since = model_.RecentSince(client.process.number, world_.clock.TicksMicros(),
+                                                 world_.options().recent_micros, tablet, key);
+  client.engine().GetRecent(
+      tablet, key,
+      [this, since, tablet, key, opened = client.open, number = client.process.number,
+       dead = &client.process.dead](Result<std::optional<std::string>> value) {
+        --*opened;
+        world_.Changed();
+        if (*dead || !value.ok() || model_.IsDropped(tablet)) return;
+        ++recent_reads;
+        model_.CheckRecent(since, tablet, key, *value);
+        if (RouteOf(tablet.space, key)) model_.Answered(number, since, tablet, key, *value);
+      });
+  world_.Await([&] { return *client.open <= open; });
 }
 
 kv::Range Clients::RandomRange(std::string* begin, std::string* end) {

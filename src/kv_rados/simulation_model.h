@@ -70,6 +70,20 @@ class Model final : public FakeCluster::Observer {
   // A value that the key once had, or still has (Tier::kGuarded).
   void CheckStale(kv::Tablet tablet, const std::string& key,
                   const std::optional<std::string>& value);
+  // Ticks pass, as the processes' clock shows them.
+  void Passed(int64_t ticks);
+  // The process begins a read that may be a little old (Engine::GetRecent), at these ticks. Returns
+  // the moment before which its value must not have been replaced: `most_micros` earlier, and not
+  // before what the process has written, or was answered, of the key.
+  Moment RecentSince(int process, int64_t ticks, int64_t most_micros, kv::Tablet tablet,
+                     const std::string& key);
+  // Such a read was answered with this. Of a group of batches, which is applied as one, it may show
+  // what came between two of them.
+  void CheckRecent(Moment since, kv::Tablet tablet, const std::string& key,
+                   const std::optional<std::string>& value);
+  // A read by the process that began at `since` was answered with this.
+  void Answered(int process, Moment since, kv::Tablet tablet, const std::string& key,
+                const std::optional<std::string>& value);
   // A scan of keys [begin, end) visited these and was not stopped, or (`stopped`) went no further.
   // `one_after_the_other`: what it shows of a later key is of the same state or of a later one.
   struct Visited {
@@ -113,6 +127,7 @@ class Model final : public FakeCluster::Observer {
   std::optional<std::string> Value(kv::Tablet tablet, const std::string& key) const;
   uint64_t StampNow(kv::Tablet tablet, const std::string& key) const;
   void CheckPart(const std::string& object, const PartHeader& header);
+  void KnowWritten(const Sent& sent);
   const std::vector<Version>* HistoryOf(kv::Tablet tablet, const std::string& key) const;
   // The first moment in [from, now] at which the key has the value; none: it had not.
   std::optional<Moment> Holds(kv::Tablet tablet, const std::string& key,
@@ -129,6 +144,14 @@ class Model final : public FakeCluster::Observer {
   // The keys without a route, which each part has for itself.
   std::map<kv::Tablet, std::map<uint32_t, std::map<std::string, std::string>>> counters_;
   std::map<kv::Tablet, uint64_t> fences_;
+  std::map<int64_t, Moment> passed_;  // ticks, and the moment then
+  struct Place {
+    int process;
+    kv::Tablet tablet;
+    std::string key;
+    auto operator<=>(const Place&) const = default;
+  };
+  std::map<Place, Moment> known_;  // the process knows of the key's state at this moment
 };
 
 // For messages.

@@ -109,6 +109,7 @@ void Model::Finish(Sent& sent, const Result<uint64_t>& outcome) {
     if (IsRangesOnly(sent.batch) ? *outcome < sent.stamp : *outcome != sent.stamp) {
       Fail(fmt::format("a batch was told stamp {} and applied with {}", *outcome, sent.stamp));
     }
+    KnowWritten(sent);
     return;
   }
   const ErrorCode code = outcome.error().code();
@@ -484,6 +485,47 @@ void Model::CheckRead(Moment since, kv::Tablet tablet, const std::vector<std::st
       i = 0;
     }
   }
+}
+
+void Model::KnowWritten(const Sent& sent) {
+  for (const kv::Put& put : sent.batch.puts) {
+    const std::vector<Version>* history = HistoryOf(put.tablet, put.key);
+    if (put.key_stamp_offset >= 0 || history == nullptr) continue;
+    for (const Version& version : *history) {
+      if (!version.value || kv::StampOf(*version.value) != sent.stamp) continue;
+      Moment& known = known_[{sent.process, put.tablet, put.key}];
+      known = std::max(known, version.since);
+    }
+  }
+  for (const kv::Delete& gone : sent.batch.deletes)
+    Answered(sent.process, sent.began, gone.tablet, gone.key, std::nullopt);
+}
+
+void Model::Passed(int64_t ticks) { passed_[ticks] = now_; }
+
+void Model::Answered(int process, Moment since, kv::Tablet tablet, const std::string& key,
+                     const std::optional<std::string>& value) {
+  const std::optional<Moment> holds = Holds(tablet, key, value, since);
+  if (!holds) return;
+  Moment& known = known_[{process, tablet, key}];
+  known = std::max(known, *holds);
+}
+
+Model::Moment Model::RecentSince(int process, int64_t ticks, int64_t most_micros, kv::Tablet tablet,
+                                 const std::string& key) {
+  const auto later = passed_.upper_bound(ticks - most_micros);
+  const Moment oldest = later == passed_.begin() ? 0 : std::prev(later)->second;
+  return std::max(oldest, known_[{process, tablet, key}]);
+}
+
+void Model::CheckRecent(Moment since, kv::Tablet tablet, const std::string& key,
+                        const std::optional<std::string>& value) {
+  const std::vector<Version>* history = HistoryOf(tablet, key);
+  const bool between =
+      history != nullptr && std::any_of(history->begin(), history->end(), [&](const Version& each) {
+        return each.since >= since && each.value == value;
+      });
+  if (!between) CheckRead(since, tablet, {key}, {value});
 }
 
 void Model::CheckStale(kv::Tablet tablet, const std::string& key,

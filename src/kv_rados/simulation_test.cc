@@ -47,7 +47,7 @@ struct Class {
 struct Tally {
   uint64_t seeds = 0, events = 0, batches = 0, groups = 0, races = 0, splits = 0, takeovers = 0,
            unknown = 0, unknown_applied = 0, late = 0, kills = 0, found_in_ledger = 0, counts = 0,
-           guard_failures = 0, reads = 0, scans = 0;
+           guard_failures = 0, reads = 0, scans = 0, recent = 0, remembered = 0;
 };
 
 // Small where a large one would never be reached.
@@ -79,7 +79,8 @@ std::string Run(uint64_t seed, const Class& of, Tally* tally) {
   options.operation_timeout_seconds = 5;
   options.deadline_seconds = Draw(draw, {6, 20});
   options.split_keys = of.split_keys;
-  options.guarded_cache_bytes = Draw<size_t>(draw, {0, 2000, 1 << 20});
+  options.guarded_cache_bytes = Draw<size_t>(draw, {0, 2000, 20'000, 1 << 20});
+  options.recent_micros = Draw<int64_t>(draw, {0, 2'000, 100'000, 3'000'000});
   options.range_cache_bytes = Draw<size_t>(draw, {0, 1 << 20});
   const Limits limits = DrawLimits(draw);
   Verdict verdict;
@@ -127,6 +128,8 @@ std::string Run(uint64_t seed, const Class& of, Tally* tally) {
   tally->guard_failures += clients.guard_failures;
   tally->reads += clients.reads;
   tally->scans += clients.scans;
+  tally->recent += clients.recent_reads;
+  tally->remembered += statistic("kv_rados_recent_reads");
   return {};
 }
 
@@ -159,13 +162,14 @@ void RunClass(const Class& of) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   SetLogLevel(LogLevel::kInfo);
   fmt::print(
-      "{}: {} seeds, {:.0f} a second; {} events, {} batches in {} groups, {} reads, {} scans, {} "
+      "{}: {} seeds, {:.0f} a second; {} events, {} batches in {} groups, {} reads, {} recent ones "
+      "({} from memory), {} scans, {} "
       "races, {} guards failed, {} splits, {} taken over, {} unknown ({} applied, {} found in the "
       "ledger), {} late, {} kills, {} counts\n",
       of.name, tally.seeds, static_cast<double>(tally.seeds) / seconds, tally.events, tally.batches,
-      tally.groups, tally.reads, tally.scans, tally.races, tally.guard_failures, tally.splits,
-      tally.takeovers, tally.unknown, tally.unknown_applied, tally.found_in_ledger, tally.late,
-      tally.kills, tally.counts);
+      tally.groups, tally.reads, tally.recent, tally.remembered, tally.scans, tally.races,
+      tally.guard_failures, tally.splits, tally.takeovers, tally.unknown, tally.unknown_applied,
+      tally.found_in_ledger, tally.late, tally.kills, tally.counts);
   if (seeds < 200) return;
   EXPECT_GT(tally.races, 0u);
   EXPECT_GT(tally.splits, 0u);
@@ -176,6 +180,7 @@ void RunClass(const Class& of) {
   EXPECT_GT(tally.late, 0u);
   EXPECT_GT(tally.counts, 0u);
   EXPECT_GT(tally.guard_failures, 0u);
+  EXPECT_GT(tally.remembered, 0u);
 }
 
 constexpr FakeFaults kFewFaults = {.lost_answer = 0.004, .late = 0.002, .never = 0.002};
@@ -224,6 +229,15 @@ TEST(RadosSimulation, Reads) {
             .mix = {.split = 0.06, .scan = 0.4, .read = 0.2, .local = 0.3, .hashes = 12},
             .actions = 20,
             .split_keys = 20});
+}
+
+// A few keys are read again and again, from memory where that may be.
+TEST(RadosSimulation, RecentReads) {
+  RunClass({.name = "recent reads",
+            .trouble = kLittleTrouble,
+            .mix = {.split = 0.03, .scan = 0.02, .read = 0.6, .recent = 0.8, .hashes = 1},
+            .processes = 3,
+            .actions = 25});
 }
 
 // Fences rise while batches that name them are under way.

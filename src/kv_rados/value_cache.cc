@@ -48,6 +48,7 @@ size_t ValueCache::BytesOf(const Entry& entry) {
 }
 
 void ValueCache::Erase(Shard& shard, std::list<Entry>::iterator entry) {
+  shard.floor = std::max({shard.floor, entry->floor, entry->noted});
   shard.bytes -= BytesOf(*entry);
   shard.index.erase({entry->tablet, entry->key});
   shard.entries.erase(entry);
@@ -60,7 +61,8 @@ ValueCache::Known ValueCache::Find(kv::Tablet tablet, std::string_view key,
   Known known = Known::kNo;
   {
     MutexLock lock(shard.mutex);
-    if (const auto found = shard.index.find(place); found != shard.index.end()) {
+    const auto found = shard.index.find(place);
+    if (found != shard.index.end() && found->second->known) {
       known = InDoubt(tablet) && ticks_() - found->second->noted > kYoungMicros ? Known::kDoubted
                                                                                 : Known::kYes;
       shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
@@ -79,6 +81,7 @@ void ValueCache::NoteRefused(const std::vector<kv::Guard>& guards) {
     MutexLock lock(shard.mutex);
     const auto found = shard.index.find(place);
     if (found == shard.index.end()) continue;
+    if (!found->second->known) continue;
     const std::optional<std::string>& value = found->second->value;
     if ((value ? kv::StampOf(*value) : 0) == guard.expected()) return Doubt(guard.tablet, true);
   }
@@ -90,7 +93,7 @@ std::optional<size_t> ValueCache::SizeOf(kv::Tablet tablet, std::string_view key
   MutexLock lock(shard.mutex);
   const auto found = shard.index.find(place);
   if (found == shard.index.end()) return std::nullopt;
-  const std::optional<std::string>& value = found->second->value;
+  const std::optional<std::string>& value = found->second->value;  // none if it is not known
   return value && kv::StampOf(*value) == stamp ? std::optional(value->size()) : std::nullopt;
 }
 
@@ -100,35 +103,107 @@ void ValueCache::NoteRead(kv::Tablet tablet, std::string_view key,
 }
 
 void ValueCache::NoteWritten(kv::Tablet tablet, std::string_view key,
-                             std::optional<std::string> value) {
+                             std::optional<std::string> value, int64_t arrived) {
   if (!IsKept(tablet, key)) return;
   Note({tablet, key}, value, value ? &*value : nullptr,
-       now_.fetch_add(1, std::memory_order_acq_rel) + 1, false);
+       {now_.fetch_add(1, std::memory_order_acq_rel) + 1, arrived}, false);
+}
+
+bool ValueCache::FindRecent(kv::Tablet tablet, std::string_view key, int64_t max_age_micros,
+                            std::optional<std::string>* value, bool* ask) {
+  const Place place{tablet, key};
+  Shard& shard = ShardOf(place);
+  MutexLock lock(shard.mutex);
+  const auto found = shard.index.find(place);
+  if (found == shard.index.end()) return false;
+  Entry& entry = *found->second;
+  const int64_t now = ticks_();
+  if (!entry.known || !entry.checked || *entry.checked < now - max_age_micros) return false;
+  *ask = *entry.checked < now - max_age_micros / 2 && entry.asked < now - max_age_micros / 2;
+  if (*ask) entry.asked = now;
+  shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
+  *value = entry.value;
+  recent_hits_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+ValueCache::Entry& ValueCache::EntryOf(Shard& shard, const Place& place) {
+  if (const auto found = shard.index.find(place); found != shard.index.end()) return *found->second;
+  shard.entries.emplace_front();
+  Entry& entry = shard.entries.front();
+  entry.tablet = place.tablet;
+  entry.key = place.key;
+  entry.floor = shard.floor;
+  shard.index.emplace(Place{place.tablet, entry.key}, shard.entries.begin());
+  shard.bytes += BytesOf(entry);
+  return entry;
+}
+
+void ValueCache::NoteElsewhere(kv::Tablet tablet, std::string_view key) {
+  if (!IsKept(tablet, key)) return;
+  const Place place{tablet, key};
+  Shard& shard = ShardOf(place);
+  MutexLock lock(shard.mutex);
+  Entry& entry = EntryOf(shard, place);
+  shard.bytes -= BytesOf(entry);
+  entry.value.reset();
+  entry.known = false;
+  Doubt(entry, ticks_());
+  shard.bytes += BytesOf(entry);
+  while (shard.bytes > max_shard_bytes_) Erase(shard, std::prev(shard.entries.end()));
+}
+
+void ValueCache::Doubt(Entry& entry, int64_t now) {
+  entry.checked.reset();
+  entry.floor = now;
+}
+
+// The higher stamp of two values is the newer one, whichever was sent first. Between a value and
+// none there is no such order, unless the one was sent after the other had its answer.
+void ValueCache::Check(Entry& entry, std::optional<std::string_view> value, bool same, int64_t sent,
+                       int64_t now) {
+  const bool by_stamp = value && entry.value;
+  if (!same && !by_stamp) {
+    if (sent <= entry.noted) {
+      Doubt(entry, now);
+    } else {
+      entry.checked.reset();
+    }
+  }
+  if (sent > entry.floor) entry.checked = std::max(entry.checked.value_or(sent), sent);
 }
 
 void ValueCache::Note(const Place& place, std::optional<std::string_view> value, std::string* owned,
                       Moment known_since, bool is_read) {
   const auto taken = [&] { return owned != nullptr ? std::move(*owned) : std::string(*value); };
-  if (value && value->size() > kMaxValueBytes) return Forget(place.tablet, place.key);
+  if (value && value->size() > kMaxValueBytes) return NoteElsewhere(place.tablet, place.key);
   const int64_t now = ticks_();
   Shard& shard = ShardOf(place);
   MutexLock lock(shard.mutex);
   auto found = shard.index.find(place);
-  if (found == shard.index.end()) {
-    shard.entries.push_front(
-        {place.tablet, std::string(place.key), std::nullopt, known_since, now});
-    const auto entry = shard.entries.begin();
-    if (value) entry->value = taken();
-    shard.index.emplace(Place{place.tablet, entry->key}, entry);
-    shard.bytes += BytesOf(*entry);
+  if (found == shard.index.end() || !found->second->known) {
+    if (found != shard.index.end() && is_read && known_since.ticks <= found->second->floor) return;
+    Entry& entry = EntryOf(shard, place);
+    entry.known = true;
+    entry.known_since = known_since.writes;
+    entry.noted = now;
+    if (known_since.ticks > entry.floor) entry.checked = known_since.ticks;
+    shard.bytes -= BytesOf(entry);
+    if (value) entry.value = taken();
+    shard.bytes += BytesOf(entry);
   } else {
     Entry& entry = *found->second;
-    if (entry.known_since > known_since) return;
     if (value && entry.value && kv::StampOf(*entry.value) > kv::StampOf(*value)) return;
+    if (entry.known_since > known_since.writes) {
+      // The read was answered with this, which may be newer than what was written meanwhile.
+      if (value || entry.value) Doubt(entry, now);
+      return;
+    }
     shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
     const bool same = value && entry.value ? IsSame(*value, *entry.value) : !value && !entry.value;
     if (is_read && now - entry.noted > kYoungMicros) Doubt(place.tablet, !same);
-    entry.known_since = known_since;
+    Check(entry, value, same, known_since.ticks, now);
+    entry.known_since = known_since.writes;
     entry.noted = now;
     if (same) return;
     shard.bytes -= BytesOf(entry);
@@ -145,9 +220,11 @@ void ValueCache::Note(const Place& place, std::optional<std::string_view> value,
 void ValueCache::Forget(kv::Tablet tablet, std::string_view key) {
   const Place place{tablet, key};
   Shard& shard = ShardOf(place);
-  MutexLock lock(shard.mutex);
-  if (const auto found = shard.index.find(place); found != shard.index.end())
-    Erase(shard, found->second);
+  {
+    MutexLock lock(shard.mutex);
+    if (shard.index.find(place) == shard.index.end()) return;
+  }
+  NoteElsewhere(tablet, key);
 }
 
 void ValueCache::ForgetRange(kv::Tablet tablet, std::string_view begin, std::string_view end) {

@@ -1,7 +1,11 @@
 // What this process has read and written lately, for writes that guard what they read
 // (kv::Tier::kGuarded). Another process may have changed it since; then the guard is refused and
 // the keys are forgotten. That costs more than a read does, so where others turn out to change much
-// of it, what is not quite new is not used. Internal to the room.
+// of it, what is not quite new is not used.
+//
+// The same serves reads that may be a little old (Engine::GetRecent). For them each value has the
+// time up to which it is known to have been the key's. Such a read gives nothing older than what
+// this process has written, or has returned from a read of the key, before. Internal to the room.
 #pragma once
 
 #include <array>
@@ -31,8 +35,14 @@ class ValueCache {
 
   // A moment. A read takes it before it is sent, so that it does not replace what was written
   // meanwhile.
-  using Moment = uint64_t;
-  Moment Now() const { return now_.load(std::memory_order_acquire); }
+  struct Moment {
+    uint64_t writes = 0;  // of this process, so far
+    int64_t ticks = 0;    // in microseconds
+  };
+  Moment Now() const {
+    const int64_t ticks = ticks_();
+    return {now_.load(std::memory_order_acquire), ticks};
+  }
 
   // While others change much of a tablet, what was noted longer ago is doubted.
   static constexpr int64_t kYoungMicros = 20'000;
@@ -43,14 +53,23 @@ class ValueCache {
     kDoubted,  // something is, but others change much of the tablet
   };
   Known Find(kv::Tablet tablet, std::string_view key, std::optional<std::string>* value);
+  // A value that the key had at most `max_age_micros` ago, or a newer one. False if none is known.
+  // Sets *ask if the caller should read the key soon, so that the next calls find it too; one of
+  // several callers is told so.
+  bool FindRecent(kv::Tablet tablet, std::string_view key, int64_t max_age_micros,
+                  std::optional<std::string>* value, bool* ask);
   // The size of the key's value, if it is known and has the stamp.
   std::optional<size_t> SizeOf(kv::Tablet tablet, std::string_view key, uint64_t stamp);
 
   // What a read that began at `began` saw, and what a write has left; none: absent.
   void NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value,
                 Moment began);
-  void NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string> value);
+  // `arrived`: ticks from before the write was sent.
+  void NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string> value,
+                   int64_t arrived = INT64_MIN);
   void Forget(kv::Tablet tablet, std::string_view key);
+  // Another process has written the key for this one: reads that were sent before do not count.
+  void NoteElsewhere(kv::Tablet tablet, std::string_view key);
   // A write was refused of which these were the guards. Perhaps because what was known of their
   // keys was no longer so.
   void NoteRefused(const std::vector<kv::Guard>& guards);
@@ -60,6 +79,7 @@ class ValueCache {
   void ForgetRange(kv::Tablet tablet, std::string_view begin, std::string_view end);
 
   uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
+  uint64_t recent_hits() const { return recent_hits_.load(std::memory_order_relaxed); }
   uint64_t misses() const { return misses_.load(std::memory_order_relaxed); }
   size_t bytes() const;
 
@@ -68,8 +88,13 @@ class ValueCache {
     kv::Tablet tablet;
     std::string key;
     std::optional<std::string> value;
-    Moment known_since = 0;
-    int64_t noted = 0;  // ticks
+    uint64_t known_since = 0;   // Moment::writes
+    int64_t noted = INT64_MIN;  // ticks, and so the following
+    // The value was the key's then, or later.
+    std::optional<int64_t> checked = std::nullopt;
+    int64_t floor = INT64_MIN;  // what was sent then, or before, does not set `checked`
+    int64_t asked = INT64_MIN;  // when FindRecent last asked for a read
+    bool known = true;          // false: nothing but `floor` counts
   };
   struct Place {
     kv::Tablet tablet;
@@ -85,6 +110,7 @@ class ValueCache {
     std::unordered_map<Place, std::list<Entry>::iterator, Hash> index
         GUARDED_BY(mutex);  // views the entries' keys
     size_t bytes GUARDED_BY(mutex) = 0;
+    int64_t floor GUARDED_BY(mutex) = INT64_MIN;  // of the entries that went
   };
 
   static size_t BytesOf(const Entry& entry);
@@ -92,6 +118,13 @@ class ValueCache {
   // Takes the value from `owned` if that is not null, else copies it.
   void Note(const Place& place, std::optional<std::string_view> value, std::string* owned,
             Moment known_since, bool is_read);
+  // FindRecent does not find the entry until a read that is sent after `now` has its answer.
+  static void Doubt(Entry& entry, int64_t now);
+  // Sets `checked` and `floor` for a value that takes the place of the entry's, by a read or write
+  // that was sent at `sent`.
+  static void Check(Entry& entry, std::optional<std::string_view> value, bool same, int64_t sent,
+                    int64_t now);
+  Entry& EntryOf(Shard& shard, const Place& place) REQUIRES(shard.mutex);
   static void Erase(Shard& shard, std::list<Entry>::iterator entry) REQUIRES(shard.mutex);
 
   // Counts whether what was remembered of the tablet still held. Unlike the entries this need not
@@ -111,8 +144,8 @@ class ValueCache {
   const size_t max_shard_bytes_;
   const std::function<int64_t()> ticks_;
   std::array<std::atomic<uint32_t>, 64> doubts_ = {};
-  std::atomic<Moment> now_ = 1;
-  std::atomic<uint64_t> hits_ = 0, misses_ = 0;
+  std::atomic<uint64_t> now_ = 1;
+  std::atomic<uint64_t> hits_ = 0, misses_ = 0, recent_hits_ = 0;
   std::array<Shard, kShards> shards_;
 };
 

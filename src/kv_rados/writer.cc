@@ -230,16 +230,16 @@ void Writer::TakeArrived() {
 }
 
 // Before the batch is done: who then reads what was written shall find it.
-void Writer::NoteOutcome(kv::Batch& batch, const Result<uint64_t>& outcome) {
+void Writer::NoteOutcome(kv::Batch& batch, int64_t arrived, const Result<uint64_t>& outcome) {
   if (outcome.ok()) {
     for (const kv::DeleteRange& range : batch.range_deletes)
       cache_.ForgetRange(range.tablet, range.begin, range.end);
     for (const kv::Delete& gone : batch.deletes)
-      cache_.NoteWritten(gone.tablet, gone.key, std::nullopt);
+      cache_.NoteWritten(gone.tablet, gone.key, std::nullopt, arrived);
     for (kv::Put& put : batch.puts) {
       if (put.key_stamp_offset < 0)
-        cache_.NoteWritten(put.tablet, put.key,
-                           std::move(put.value));  // the others are not read by their keys
+        // The others are not read by their keys.
+        cache_.NoteWritten(put.tablet, put.key, std::move(put.value), arrived);
     }
   } else if (outcome.error().code() == ErrorCode::kUnavailable ||
              outcome.error().code() == ErrorCode::kFenced) {
@@ -262,7 +262,7 @@ void Writer::Finish(QueuedBatch& queued, Result<uint64_t> outcome) {
     if (joint->left == 0) Finish(joint->whole, joint->Outcome());
     return;
   }
-  NoteOutcome(queued.batch, outcome);
+  NoteOutcome(queued.batch, queued.arrived, outcome);
   if (outcome.ok()) {
     if (queued.serial > accepted_serial_) {
       accepted_serial_ = queued.serial;

@@ -64,7 +64,7 @@ class Writer {
   void WakeThread();
   void Finish(QueuedBatch& queued, Result<uint64_t> outcome);
   // Takes what was written from the batch.
-  void NoteOutcome(kv::Batch& batch, const Result<uint64_t>& outcome);
+  void NoteOutcome(kv::Batch& batch, int64_t arrived, const Result<uint64_t>& outcome);
   void ReleaseBarriers();
   void SetHealth(Status health);
 

@@ -108,6 +108,18 @@ void Reader::GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDo
       });
 }
 
+// Nothing is concluded from an intent that was seen earlier: its transaction may be over, and the
+// record of its decision gone.
+void Reader::GetRecent(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done) {
+  core_.inner.GetRecent(
+      tablet, key,
+      [this, tablet, key = std::string(key), done = std::move(done),
+       busy = std::make_unique<Busy>(core_)](Result<std::optional<std::string>> cell) mutable {
+        if (cell.ok() && *cell && IsIntent(**cell)) return GetLater(tablet, key, std::move(done));
+        done(std::move(cell));
+      });
+}
+
 struct Reader::UnitRead {
   explicit UnitRead(Core& core) : busy(core) {}
   const Busy busy;

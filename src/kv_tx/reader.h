@@ -21,6 +21,7 @@ class Reader {
 
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value);
   void GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done);
+  void GetRecent(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done);
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
                   std::vector<std::optional<std::string>>* values);
   Status Scan(const kv::Range& range, kv::Tier tier,

@@ -324,6 +324,10 @@ void TransactionEngine::GetLater(kv::Tablet tablet, std::string_view key, GetDon
   parts_->reader.GetLater(tablet, key, std::move(done));
 }
 
+void TransactionEngine::GetRecent(kv::Tablet tablet, std::string_view key, GetDone done) {
+  parts_->reader.GetRecent(tablet, key, std::move(done));
+}
+
 Status TransactionEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,
                                    std::vector<std::optional<std::string>>* values) {
   return parts_->reader.MultiGet(points, tier, values);

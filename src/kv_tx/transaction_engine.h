@@ -83,6 +83,7 @@ class TransactionEngine final : public kv::Engine, public kv::FeatureKeeper {
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
                    std::string* value) override;
   void GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done) override;
+  void GetRecent(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done) override;
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
                   std::vector<std::optional<std::string>>* values) override;
   Status Scan(const kv::Range& range, kv::Tier tier,
@@ -99,6 +100,7 @@ class TransactionEngine final : public kv::Engine, public kv::FeatureKeeper {
   // kv_tx_aborted_others, kv_tx_undecided_met and kv_tx_oldest_unfinished_seconds.
   std::map<std::string, double> Statistics() const override;
   Status Checkpoint(const std::string& directory) override;
+  kv::FeatureKeeper* feature_keeper() override { return this; }
   // The inner engine's.
   Status AddFeature(std::string_view name) override;
   kv::Features RequiredFeatures() const override;

@@ -51,7 +51,8 @@ void Read(Context& ctx, std::shared_ptr<Plan> plan, Callback<GetItemResponse> do
   };
   const auto later = [&ctx, plan, &store, read](auto take) {
     if (plan->past != nullptr) return ReadOnWorker(ctx, read, std::move(take));
-    store.GetLater(*plan->table, plan->key, std::move(take));
+    const bool recent = !plan->request.consistent_read.value_or(false);
+    store.GetLater(*plan->table, plan->key, recent, std::move(take));
   };
   ReadThenFinish(
       ctx, read, later,

@@ -29,6 +29,7 @@ Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings,
     options.name_space = settings.ceph_namespace;
     options.split_bytes = settings.ceph_split_bytes;
     options.split_keys = settings.ceph_split_keys;
+    options.recent_micros = settings.eventual_staleness_micros;
     ASSIGN_OR_RETURN(std::unique_ptr<kv::Engine> engine, kv_rados::OpenRados(options));
     return std::unique_ptr<kv::Engine>(
         std::make_unique<kv_tx::TransactionEngine>(std::move(engine)));

@@ -59,6 +59,7 @@ constexpr int kNetworkThreads = 64;
 // Half of what a part may have at all, and what recovers without stalling its writers
 // (docs/cluster.md).
 constexpr uint64_t kMostSplitBytes = 64 << 20, kMostSplitKeys = 100'000;
+constexpr int64_t kMostStalenessMicros = 10'000'000;
 
 // One of some words, each of which stands for a value.
 template <typename Value>
@@ -198,6 +199,21 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
       ->check(CLI::Range(uint64_t{4}, kMostSplitKeys))
       ->envname("STATOR_CEPH_SPLIT_KEYS")
       ->capture_default_str();
+  app->add_option_function<std::string>(
+         "--eventual-staleness",
+         [s](const std::string& text) { s->eventual_staleness_micros = *ParseDuration(text); },
+         "GetItem without ConsistentRead is answered from memory where that is at most so old; 0s: "
+         "never")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const std::optional<int64_t> micros = ParseDuration(text);
+            return micros && *micros >= 0 && *micros <= kMostStalenessMicros
+                       ? std::string()
+                       : "not a duration of at most 10s: " + text;
+          },
+          "DURATION"))
+      ->envname("STATOR_EVENTUAL_STALENESS")
+      ->default_str("100ms");
   app->add_option("--durability", s->durability,
                   "fsync: a write is answered after fsync; os: after write(), it survives kill -9 "
                   "but no power cut")
@@ -474,7 +490,7 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
   if (std::optional<std::string> wrong = CheckObjectStore(s->object_store, s->backup_dir))
     return wrong;
   for (const char* option : {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace",
-                             "--ceph-split-bytes", "--ceph-split-keys"}) {
+                             "--ceph-split-bytes", "--ceph-split-keys", "--eventual-staleness"}) {
     if (given(option))
       return fmt::format("{} is for --engine=rados, not {}", option, EngineName(s->engine));
   }

@@ -55,6 +55,7 @@ struct ServeSettings {
   uint64_t ceph_split_bytes =
       48 << 20;  // a part of a tablet that has grown to one of these is split in two
   uint64_t ceph_split_keys = 50'000;
+  int64_t eventual_staleness_micros = 100'000;  // kRados only
   Durability durability = Durability::kFsync;
   bool accept_lost_writes = false;  // kRocksDb only
   uint64_t memory_budget_mb = 256;

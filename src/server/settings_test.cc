@@ -272,6 +272,7 @@ TEST_F(SettingsTest, EnginesAndWhatBelongsToThem) {
   EXPECT_EQ(s.worker_threads, 64);
   EXPECT_EQ(s.ceph_split_bytes, kv_rados::RadosOptions().split_bytes);
   EXPECT_EQ(s.ceph_split_keys, kv_rados::RadosOptions().split_keys);
+  EXPECT_EQ(s.eventual_staleness_micros, kv_rados::RadosOptions().recent_micros);
   EXPECT_EQ(
       Serve({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--worker-threads=8"}).worker_threads,
       8);
@@ -279,7 +280,7 @@ TEST_F(SettingsTest, EnginesAndWhatBelongsToThem) {
   SetEnvironment("STATOR_CEPH_CONF", "/e");
   WriteToml(
       "[serve]\npool = \"f\"\nceph-user = \"u\"\nceph-namespace = \"n\"\nceph-split-bytes = "
-      "65536\nceph-split-keys = 100\n");
+      "65536\nceph-split-keys = 100\neventual-staleness = \"2s\"\n");
   s = Serve({"serve"});
   EXPECT_EQ(s.engine, EngineKind::kRados);
   EXPECT_EQ(s.ceph_conf, "/e");
@@ -288,6 +289,7 @@ TEST_F(SettingsTest, EnginesAndWhatBelongsToThem) {
   EXPECT_EQ(s.ceph_namespace, "n");
   EXPECT_EQ(s.ceph_split_bytes, 65536u);
   EXPECT_EQ(s.ceph_split_keys, 100u);
+  EXPECT_EQ(s.eventual_staleness_micros, 2'000'000);
 }
 
 TEST_F(SettingsTest, SettingsOfAnotherEngineAreRefused) {
@@ -308,6 +310,10 @@ TEST_F(SettingsTest, SettingsOfAnotherEngineAreRefused) {
              "--ceph-conf is for --engine=rados, not memory");
   ExpectExit({"--ceph-split-keys=100"}, false,
              "--ceph-split-keys is for --engine=rados, not rocksdb");
+  ExpectExit({"--eventual-staleness=0s"}, false,
+             "--eventual-staleness is for --engine=rados, not rocksdb");
+  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--eventual-staleness=11s"}, false,
+             "not a duration of at most 10s: 11s");
   ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--ceph-split-keys=3"}, false,
              "--ceph-split-keys");
   ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--ceph-split-bytes=100000000"},

@@ -183,7 +183,11 @@ bool WriteLinks::Send(const std::string& owner, const table::Table& table, std::
   request.append(body);
   // The hub leaves it alone if it cannot ask.
   auto kept = std::make_shared<api::ForwardedDone>(std::move(done));
-  link::AnswerDone answered = [this, kept, unit = *std::move(unit)](link::Answer answer) {
+  link::AnswerDone answered = [this, kept, unit = *std::move(unit),
+                               key = std::string(key)](link::Answer answer) {
+    // Written or perhaps written: a read of this server must not be from before.
+    if (answer.outcome != link::Outcome::kRefused)
+      kv_rados::NoteElsewhere(*writer_, unit.tablet, key);
     api::ForwardedAnswer forwarded;
     if (answer.outcome == link::Outcome::kRefused) {
       forwarded.kind = api::ForwardedAnswer::Kind::kRefused;

@@ -460,15 +460,22 @@ Result<bool> Store::Get(const Table& table, std::string_view key, kv::Tier tier,
   return true;
 }
 
-void Store::GetLater(const Table& table, std::string_view key, kv::Engine::GetDone done) {
-  engine_.GetLater(table.descriptor.tablet(), key,
-                   [done = std::move(done)](Result<std::optional<std::string>> value) mutable {
-                     if (!value.ok() || !*value) return done(std::move(value));
-                     const Result<std::string_view> bytes = DecodeItemValue(**value);
-                     if (!bytes.ok()) return done(bytes.error());
-                     (*value)->erase(0, (*value)->size() - bytes->size());
-                     done(std::move(value));
-                   });
+void Store::GetLater(const Table& table, std::string_view key, bool recent,
+                     kv::Engine::GetDone done) {
+  kv::Engine::GetDone take =
+      [done = std::move(done)](Result<std::optional<std::string>> value) mutable {
+        if (!value.ok() || !*value) return done(std::move(value));
+        const Result<std::string_view> bytes = DecodeItemValue(**value);
+        if (!bytes.ok()) return done(bytes.error());
+        (*value)->erase(0, (*value)->size() - bytes->size());
+        done(std::move(value));
+      };
+  const kv::Tablet tablet = table.descriptor.tablet();
+  if (recent) {
+    engine_.GetRecent(tablet, key, std::move(take));
+  } else {
+    engine_.GetLater(tablet, key, std::move(take));
+  }
 }
 
 Result<size_t> Store::GetTogether(std::span<const WriteTarget> items, kv::Tier tier,

@@ -246,8 +246,9 @@ class Store {
   // kCorruption, kUnavailable. With `past`, the image of that moment; so in ScanTablet.
   Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
                    const Past* past = nullptr);
-  // The same, of the present and with Tier::kAny, by Engine::GetLater.
-  void GetLater(const Table& table, std::string_view key, kv::Engine::GetDone done);
+  // The same, of the present and with Tier::kAny, by Engine::GetLater, or with `recent` by
+  // Engine::GetRecent.
+  void GetLater(const Table& table, std::string_view key, bool recent, kv::Engine::GetDone done);
   // Reads the durable images of items of any tables from one state; images->at(i) belongs to
   // items[i]. Returns the sum of their sizes (model::ItemView::size_bytes); from the item on with
   // which it exceeds `most_bytes` no image is kept, and *images is empty. Calls `keep` with the

@@ -209,7 +209,7 @@ test('a deleted item comes back from its history, and from the past', async () =
   await page.getByRole('button', { name: 'History', exact: true }).click();
   const panel = page.getByRole('complementary', { name: 'History of the item' });
   const versions = panel.getByRole('listitem');
-  // Of a deletion, what comes back is the item.
+  // The undo of a deletion brings the item back.
   await versions.first().getByText('deleted').waitFor();
   await versions.first().getByRole('button', { name: 'Bring back…' }).click();
   await page.getByRole('dialog').getByText('There is no such item now').waitFor();

@@ -1,4 +1,4 @@
-// What somebody met who used the console with keys alone: Escape, the top of pages, the focus after
+// Findings of a trial of the console with keys alone: Escape, the top of pages, the focus after
 // a button went away, a simulation that fails.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';

@@ -141,7 +141,8 @@ class ServersOfCluster {
     servers.dataDir = dataDir ?? fs.mkdtempSync(path.join(os.tmpdir(), 'stator-test-'));
     const store = [
       '--engine=rados', `--ceph-conf=${process.env.STATOR_CLUSTER_CONF}`, '--ceph-user=stator', '--pool=stator',
-      `--ceph-namespace=${path.basename(servers.dataDir)}`,
+      // The tests read what they have written, from one server or the other.
+      `--ceph-namespace=${path.basename(servers.dataDir)}`, '--eventual-staleness=0s',
     ];
     const own = args.filter((arg) => arg !== '--in-memory');
     const ports = [];
