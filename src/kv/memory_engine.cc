@@ -6,6 +6,8 @@
 #include <mutex>
 #include <optional>
 
+#include "kv/memory_rewind.h"
+
 namespace stator::kv {
 
 // Reads on from `next_`. What writes replace behind it is of no interest any more.
@@ -75,7 +77,7 @@ class MemoryEngine::Pinned final : public PinnedRange {
     bool full = false;
     std::string last;  // the last key that was looked at
     if (const auto found = engine_.tablets_.find(tablet_); found != engine_.tablets_.end()) {
-      found->second.Scan(next_, end_, false, [&](std::string_view key, std::string_view value) {
+      found->second.entries.Scan(next_, end_, false, [&](std::string_view key, std::string_view value) {
         while (kept != kept_.end() && kept->first < key) take_kept();
         if (kept != kept_.end() && kept->first == key) {
           take_kept();
@@ -114,7 +116,7 @@ class MemoryEngine::Pinned final : public PinnedRange {
 
 const std::string* MemoryEngine::Find(Tablet tablet, std::string_view key) const {
   auto keys = tablets_.find(tablet);
-  return keys == tablets_.end() ? nullptr : keys->second.Find(key);
+  return keys == tablets_.end() ? nullptr : keys->second.entries.Find(key);
 }
 
 Result<bool> MemoryEngine::Get(Tablet tablet, std::string_view key, Tier, std::string* value) {
@@ -139,16 +141,15 @@ Status MemoryEngine::Scan(const Range& range, Tier,
                           FunctionRef<bool(std::string_view, std::string_view)> visit) {
   std::shared_lock lock(mutex_);
   if (const auto found = tablets_.find(range.tablet); found != tablets_.end()) {
-    found->second.Scan(range.begin, range.end, range.reverse, visit);
+    found->second.entries.Scan(range.begin, range.end, range.reverse, visit);
   }
   return OkStatus();
 }
 
-void MemoryEngine::Keep(Tablet tablet, std::string_view key) {
-  const std::string* found = Find(tablet, key);
-  std::optional<std::string_view> value;
-  if (found != nullptr) value = *found;
-  for (Pinned* pin : pins_) pin->Keep(tablet, key, value);
+void MemoryEngine::KeepForPins(Tablet tablet, std::string_view key, const std::string* value) {
+  std::optional<std::string_view> view;
+  if (value != nullptr) view = *value;
+  for (Pinned* pin : pins_) pin->Keep(tablet, key, view);
 }
 
 Result<std::unique_ptr<PinnedRange>> MemoryEngine::Pin(const Range& range) {
@@ -157,16 +158,16 @@ Result<std::unique_ptr<PinnedRange>> MemoryEngine::Pin(const Range& range) {
 }
 
 void MemoryEngine::EraseRange(const DeleteRange& range) {
-  if (const auto found = tablets_.find(range.tablet); found != tablets_.end()) {
-    if (!pins_.empty()) {
-      found->second.Scan(range.begin, range.end, false,
-                         [&](std::string_view key, std::string_view value) {
-                           for (Pinned* pin : pins_) pin->Keep(range.tablet, key, value);
-                           return true;
-                         });
-    }
-    found->second.EraseRange(range.begin, range.end);
+  const auto found = tablets_.find(range.tablet);
+  if (found == tablets_.end()) return;
+  if (IsWatched(found->second)) {
+    found->second.entries.Scan(range.begin, range.end, false,
+                               [&](std::string_view key, std::string_view) {
+                                 Keep(range.tablet, found->second, key);
+                                 return true;
+                               });
   }
+  found->second.entries.EraseRange(range.begin, range.end);
 }
 
 Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
@@ -202,17 +203,21 @@ Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
   for (Put& put : batch.puts) {
     SetStamp(&put.value, stamp);
     if (put.key_stamp_offset >= 0) SetKeyStamp(&put.key, put.key_stamp_offset, stamp);
-    if (!pins_.empty()) Keep(put.tablet, put.key);
-    tablets_[put.tablet].Put(put.key, std::move(put.value));
+    TabletData& data = tablets_[put.tablet];
+    if (IsWatched(data)) Keep(put.tablet, data, put.key);
+    data.entries.Put(put.key, std::move(put.value));
   }
   for (const Delete& key : batch.deletes) {
-    if (!pins_.empty()) Keep(key.tablet, key.key);
-    if (auto keys = tablets_.find(key.tablet); keys != tablets_.end()) keys->second.Erase(key.key);
+    const auto found = tablets_.find(key.tablet);
+    if (found == tablets_.end()) continue;
+    if (IsWatched(found->second)) Keep(key.tablet, found->second, key.key);
+    found->second.entries.Erase(key.key);
   }
   for (size_t i = 0; i < batch.adds.size(); ++i) {
     const Add& add = batch.adds[i];
-    if (!pins_.empty()) Keep(add.tablet, add.key);
-    tablets_[add.tablet].Put(add.key, EncodeCounter(stamp, counts[i] + add.delta));
+    TabletData& data = tablets_[add.tablet];
+    if (IsWatched(data)) Keep(add.tablet, data, add.key);
+    data.entries.Put(add.key, EncodeCounter(stamp, counts[i] + add.delta));
   }
   return stamp;
 }
@@ -228,13 +233,13 @@ void MemoryEngine::Apply(Batch batch, ApplyDone done) {
 uint64_t MemoryEngine::ApproximateBytes(Tablet tablet) const {
   std::shared_lock lock(mutex_);
   const auto found = tablets_.find(tablet);
-  return found == tablets_.end() ? 0 : found->second.bytes();
+  return found == tablets_.end() ? 0 : found->second.entries.bytes();
 }
 
 std::map<std::string, double> MemoryEngine::Statistics() const {
   std::shared_lock lock(mutex_);
   size_t keys = 0;
-  for (const auto& tablet : tablets_) keys += tablet.second.size();
+  for (const auto& tablet : tablets_) keys += tablet.second.entries.size();
   return {{"kv_keys", static_cast<double>(keys)},
           {"kv_last_stamp", static_cast<double>(last_stamp_)}};
 }

@@ -13,12 +13,13 @@
 #include "kv/engine.h"
 #include "kv/ordered_entries.h"
 #include "kv/pin.h"
+#include "kv/rewind.h"
 
 namespace stator::kv {
 
 // Apply does its work and calls `done` before it returns. A visitor of Scan must not call Apply:
 // readers hold a lock that excludes the writer.
-class MemoryEngine final : public Engine, public Pinner {
+class MemoryEngine final : public Engine, public Pinner, public Rewinder {
  public:
   MemoryEngine() = default;
   // Returns the stamp of a batch. Calls do not overlap.
@@ -43,20 +44,33 @@ class MemoryEngine final : public Engine, public Pinner {
   static constexpr size_t kMaxKeptBytes = 256 << 20;
   Pinner* pinner() override { return this; }
   Result<std::unique_ptr<PinnedRange>> Pin(const Range& range) override;
+  std::unique_ptr<RewindPoint> SetPoint(std::vector<Watched> watched,
+                                        std::shared_ptr<RewindBudget> budget) override;
 
  private:
   class Pinned;
-  // The caller of these four holds the lock.
+  class Rewinding;
+  struct Watch;
+  struct TabletData {
+    OrderedEntries entries;
+    Watch* watch = nullptr;  // the first one of a point; null: nobody watches
+  };
+  // The caller of these holds the lock.
   const std::string* Find(Tablet tablet, std::string_view key) const;
   Result<uint64_t> ApplyLocked(Batch& batch);
   void EraseRange(const DeleteRange& range);
-  void Keep(Tablet tablet, std::string_view key);
+  // To be called before a key changes: keeps what it has for pins, and for the points that watch
+  // it but `except`.
+  bool IsWatched(const TabletData& data) const { return data.watch != nullptr || !pins_.empty(); }
+  void Keep(Tablet tablet, const TabletData& data, std::string_view key,
+            const Rewinding* except = nullptr);
+  void KeepForPins(Tablet tablet, std::string_view key, const std::string* value);
 
   const NextStamp next_stamp_ = nullptr;  // null: stamps count up over the whole store
   mutable std::shared_mutex mutex_;
-  std::map<Tablet, OrderedEntries> tablets_;  // guarded by mutex_
-  uint64_t last_stamp_ = 0;                   // guarded by mutex_
-  std::vector<Pinned*> pins_;                 // guarded by mutex_
+  std::map<Tablet, TabletData> tablets_;  // guarded by mutex_
+  uint64_t last_stamp_ = 0;               // guarded by mutex_
+  std::vector<Pinned*> pins_;             // guarded by mutex_
 };
 
 }  // namespace stator::kv

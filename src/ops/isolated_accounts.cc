@@ -12,7 +12,6 @@
 #include "access/crypto.h"
 #include "base/log.h"
 #include "base/memory_account.h"
-#include "base/mutex_wait.h"
 #include "base/printable.h"
 #include "base/pump.h"
 #include "ops/transaction.h"
@@ -161,8 +160,9 @@ Result<IsolatedAccounts::Use> IsolatedAccounts::Enter(std::string_view key_id) {
     entry->view.key_id = key_id;
     by_key_.emplace(key_id, entry);
   }
-  if (entry->dropping) {
-    return Overload(fmt::format("The account {} is being dropped: try again", entry->view.account));
+  if (entry->closed) {
+    return Overload(
+        fmt::format("The account {} is being {}: try again", entry->view.account, entry->why));
   }
   ++entry->view.running;
   entry->view.used_micros = now;
@@ -173,7 +173,7 @@ void IsolatedAccounts::Leave(Entry* entry) {
   const int64_t now = environment_.clock.NowMicros();
   const MutexLock lock(mutex_);
   entry->view.used_micros = std::max(entry->view.used_micros, now);
-  if (--entry->view.running == 0 && entry->dropping) wake_.notify_all();
+  if (--entry->view.running == 0 && entry->closed) wake_.notify_all();
 }
 
 std::vector<IsolatedAccounts::View> IsolatedAccounts::List(std::string_view after,
@@ -197,8 +197,52 @@ Result<size_t> IsolatedAccounts::Drop(std::string_view account) {
 }
 
 bool IsolatedAccounts::IsIdle(const Entry& entry, int64_t now) const {
-  return !entry.dropping && entry.view.running == 0 &&
+  return !entry.closed && entry.view.running == 0 &&
          now - entry.view.used_micros >= options_.idle_micros;
+}
+
+Status IsolatedAccounts::Close(Entry* entry, const char* why, UniqueMutexLock& lock) {
+  if (entry->closed) {
+    return Overload(
+        fmt::format("The account {} is being {} already", entry->view.account, entry->why));
+  }
+  entry->closed = true;
+  entry->why = why;
+  const auto quiet = [this, entry]()
+                         REQUIRES(mutex_) { return entry->view.running == 0 || stopped_; };
+  wake_.wait_for(lock, std::chrono::microseconds(options_.most_wait_micros), quiet);
+  if (entry->view.running == 0) return OkStatus();
+  entry->closed = false;
+  return Overload(fmt::format("The account {} has {} requests under way: try again",
+                              entry->view.account, entry->view.running));
+}
+
+Status IsolatedAccounts::WhileQuiet(std::string_view account, FunctionRef<Status()> work) {
+  const int64_t now = environment_.clock.NowMicros();
+  Entry* entry = nullptr;
+  {
+    UniqueMutexLock lock(mutex_);
+    entry = Find(account);
+    if (entry == nullptr) {
+      return Error(ErrorCode::kResourceNotFound,
+                   fmt::format("There is no isolated account {}", Printable(account)));
+    }
+    TRY(Close(entry, "saved or restored", lock));
+  }
+  Status done = work();
+  const MutexLock lock(mutex_);
+  entry->closed = false;
+  entry->view.used_micros = std::max(entry->view.used_micros, now);
+  return done;
+}
+
+Status IsolatedAccounts::Ensure(std::string_view key_id) {
+  {
+    const MutexLock lock(mutex_);
+    if (Find(AccountOfKey(key_id)) != nullptr) return OkStatus();
+  }
+  const Result<Use> use = Enter(key_id);
+  return use.ok() ? OkStatus() : Status(use.error());
 }
 
 Result<std::optional<size_t>> IsolatedAccounts::DropIf(std::string_view account, bool idle_only) {
@@ -212,23 +256,14 @@ Result<std::optional<size_t>> IsolatedAccounts::DropIf(std::string_view account,
       return Error(ErrorCode::kResourceNotFound,
                    fmt::format("There is no isolated account {}", Printable(account)));
     }
-    if (entry->dropping)
-      return Overload(fmt::format("The account {} is being dropped already", account));
-    entry->dropping = true;
-    const auto quiet = [this, entry]()
-                           REQUIRES(mutex_) { return entry->view.running == 0 || stopped_; };
-    wake_.wait_for(lock, std::chrono::microseconds(options_.most_wait_micros), quiet);
-    if (entry->view.running > 0) {
-      entry->dropping = false;
-      return Overload(fmt::format("The account {} has {} requests under way: try again", account,
-                                  entry->view.running));
-    }
+    TRY(Close(entry, "dropped", lock));
   }
-  // The entry stays while it is `dropping`: this thread alone erases it.
+  // The entry stays while it is closed: this thread alone erases it.
   const std::string name = entry->view.account;
   const Result<size_t> tables = Empty(name, idle_only ? 0 : options_.most_wait_micros);
+  if (tables.ok() && forget_) forget_(name);
   const MutexLock lock(mutex_);
-  entry->dropping = false;
+  entry->closed = false;
   if (!tables.ok()) return tables.error();
   ++dropped_;
   if (!entry->view.key_id.empty()) by_key_.erase(entry->view.key_id);

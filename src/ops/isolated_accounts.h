@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,8 +18,10 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/mutex_wait.h"
 #include "base/result.h"
 #include "base/string_hash.h"
+#include "base/unique_function.h"
 #include "ops/context.h"
 
 namespace stator::ops {
@@ -51,7 +54,8 @@ class IsolatedAccounts {
  private:
   struct Entry {
     View view;
-    bool dropping = false;
+    bool closed = false;  // no request begins: it is being dropped, or is to be quiet
+    const char* why = "";
   };
 
  public:
@@ -111,6 +115,15 @@ class IsolatedAccounts {
   // kUnavailable if requests are under way, or backups in use, for longer than most_wait_micros:
   // the account is kept, perhaps without its tables. Blocks.
   Result<size_t> Drop(std::string_view account);
+  // Calls `work` while no request of the account runs and none begins; waits for those under way as
+  // Drop does. kResourceNotFound if there is no such account; kUnavailable as Drop. Blocks.
+  Status WhileQuiet(std::string_view account, FunctionRef<Status()> work);
+  // Makes the account of a key unless it is there already. Errors as Enter.
+  Status Ensure(std::string_view key_id);
+  // Calls `forget` with the number of each account that is dropped. Before requests.
+  void OnDrop(std::function<void(const std::string& account)> forget) {
+    forget_ = std::move(forget);
+  }
   // Drops some of the accounts that were idle for idle_micros, by the product's clock. Returns
   // whether there are more. Blocks.
   bool DropIdle();
@@ -122,6 +135,9 @@ class IsolatedAccounts {
   Entry* Find(std::string_view account) REQUIRES(mutex_);
   Entry* Make(std::string account) REQUIRES(mutex_);
   bool IsIdle(const Entry& entry, int64_t now) const;
+  // Lets no request begin, and waits for those under way; `why`: what is done with the account.
+  // With an error the account is open again.
+  Status Close(Entry* entry, const char* why, UniqueMutexLock& lock) REQUIRES(mutex_);
   // Drops an account; with `idle_only` one that is still idle, without a wait. nullopt: it is not.
   Result<std::optional<size_t>> DropIf(std::string_view account, bool idle_only);
   // Takes everything of an account out of the store; waits for its backups at most this long.
@@ -131,6 +147,7 @@ class IsolatedAccounts {
 
   Environment& environment_;
   const Options options_;
+  std::function<void(const std::string& account)> forget_;
   mutable Mutex mutex_;
   std::condition_variable_any wake_;
   std::map<std::string, Entry, std::less<>> entries_ GUARDED_BY(mutex_);  // by account

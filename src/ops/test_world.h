@@ -23,7 +23,7 @@ namespace stator::ops {
 // Memory whose reads with Tier::kMemory give up by chance: before the first key, or after some.
 // Refuses writes on demand. Behind a network they give up always, unless a range was read ahead; of
 // which by chance nothing came, some keys, all, or more than a loop should look at.
-class StutteringEngine final : public kv::Engine {
+class StutteringEngine final : public kv::Engine, public kv::Rewinder {
  public:
   explicit StutteringEngine(uint64_t seed) : random_(seed) {}
   void set_stutter(double probability) { stutter_ = probability; }
@@ -94,6 +94,10 @@ class StutteringEngine final : public kv::Engine {
     for (const kv::Delete& key : batch.deletes) refuse |= !refused_.empty() && key.key == refused_;
     if (refuse) return done(Error(ErrorCode::kUnavailable, "refused"));
     memory_.Apply(std::move(batch), std::move(done));
+  }
+  std::unique_ptr<kv::RewindPoint> SetPoint(std::vector<kv::Watched> watched,
+                                            std::shared_ptr<kv::RewindBudget> budget) override {
+    return memory_.SetPoint(std::move(watched), std::move(budget));
   }
   Status Health() const override { return OkStatus(); }
   uint64_t ApproximateBytes(kv::Tablet tablet) const override {

@@ -103,6 +103,7 @@ Result<std::unique_ptr<Instance>> Instance::Open(const ServeSettings& settings,
   TRY(instance->OpenAccess());
   TRY(instance->OpenBackups());
   TRY(instance->OpenIsolation());
+  instance->OpenSnapshots();
   TRY(instance->OpenExchange());
   instance->OpenRest();
   return instance;
@@ -331,6 +332,14 @@ Status Instance::OpenIsolation() {
   return OkStatus();
 }
 
+void Instance::OpenSnapshots() {
+  if (store_->shared() || dynamic_cast<kv::Rewinder*>(&store_->engine()) == nullptr) return;
+  snapshots_ = std::make_unique<ops::AccountSnapshots>(*environment_, isolated_.get(),
+                                                       ops::AccountSnapshots::Options{});
+  if (isolated_ != nullptr)
+    isolated_->OnDrop([this](const std::string& account) { snapshots_->ForgetAll(account); });
+}
+
 Status Instance::OpenExchange() {
   if (backups_ == nullptr) return OkStatus();
   std::unique_ptr<exchange::ObjectStore> objects;
@@ -475,6 +484,7 @@ void Instance::OpenRest() {
                           presence_.get(),
                           links_.get(),
                           isolated_.get(),
+                          snapshots_.get(),
                           StoreNameOf(settings_)});
   scaling_ = std::make_unique<scaling::Service>(*environment_, gate_.get(), audit_.get(),
                                                 settings_.require_auth);
@@ -564,6 +574,7 @@ void Instance::Close() {
   if (audit_ != nullptr) audit_->Stop();
   // The engine finishes what is queued while everything its callbacks touch is still there.
   if (store_ != nullptr) store_->Stop();
+  snapshots_.reset();
   engine_.reset();
 }
 

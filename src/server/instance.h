@@ -21,6 +21,7 @@
 #include "kv/engine.h"
 #include "management/events.h"
 #include "ops/context.h"
+#include "ops/account_snapshots.h"
 #include "ops/isolated_accounts.h"
 #include "server/chores.h"
 #include "server/clock_control.h"
@@ -97,6 +98,7 @@ class Instance {
   Status OpenAccess();
   Status OpenBackups();
   Status OpenIsolation();
+  void OpenSnapshots();
   Status OpenExchange();
   // Null if the store's identities cannot be changed, for want of a master key.
   Result<std::shared_ptr<const access::Keyring>> OpenKeyring();
@@ -125,6 +127,7 @@ class Instance {
   std::unique_ptr<transfer::Backups> backups_;       // null if the engine cannot make any
   std::unique_ptr<transfer::Restores> restores_;     // null under the same condition
   std::unique_ptr<ops::IsolatedAccounts> isolated_;  // null: keys have no accounts of their own
+  std::unique_ptr<ops::AccountSnapshots> snapshots_;  // null if the engine cannot go back
   std::unique_ptr<exchange::Exchange> exchange_;     // the same
   access::SystemSecureRandom secure_random_;
   // This and the next six: null with --auth=off.

@@ -1,4 +1,4 @@
-// Lists isolated accounts as JSON, and drops one.
+// Lists isolated accounts as JSON, and drops one; takes snapshots and returns to them.
 #include "server/isolation_control.h"
 
 #include <fmt/format.h>
@@ -17,6 +17,18 @@ namespace {
 
 constexpr int64_t kPage = 1'000;
 constexpr int64_t kMostOnPage = 10'000;
+
+std::string SnapshotName(std::string_view query) {
+  return management::Parameter(query, "name").value_or("default");
+}
+
+std::string Decoded(std::string_view key) { return PercentDecode(key, PlusSign::kPlus); }
+
+std::string RenderSnapshot(const ops::AccountSnapshots::View& view) {
+  return fmt::format(R"({{"name":{},"created":"{}","tables":{},"bytes":{},"given_up":{}}})",
+                     Quoted(view.name), FormatTime(view.created_micros), view.tables, view.bytes,
+                     view.given_up);
+}
 
 }  // namespace
 
@@ -58,6 +70,47 @@ Result<std::string> DropIsolatedAccount(const ops::Environment& environment,
   ASSIGN_OR_RETURN(const size_t tables, accounts.Drop(account));
   LogInfo("isolated_account_dropped", {{"account", account}, {"tables", tables}});
   return fmt::format(R"({{"account":"{}","tables":{}}})", account, tables);
+}
+
+Result<std::string> TakeSnapshot(ops::AccountSnapshots& snapshots, std::string_view key,
+                                 std::string_view query) {
+  ASSIGN_OR_RETURN(const ops::AccountSnapshots::View view,
+                   snapshots.Take(Decoded(key), SnapshotName(query)));
+  return RenderSnapshot(view);
+}
+
+Result<std::string> RestoreSnapshot(const ops::Environment& environment,
+                                    ops::AccountSnapshots& snapshots, std::string_view key,
+                                    std::string_view query) {
+  const int64_t began = environment.clock.TicksMicros();
+  const std::string name = SnapshotName(query);
+  ASSIGN_OR_RETURN(const table::SavedState::Returned returned,
+                   snapshots.Return(Decoded(key), name));
+  return fmt::format(R"({{"name":{},"tables":{},"definitions":{},"keys":{},"micros":{}}})",
+                     Quoted(name), returned.tables, returned.definitions, returned.keys,
+                     environment.clock.TicksMicros() - began);
+}
+
+Result<std::string> ListSnapshots(const ops::AccountSnapshots& snapshots, std::string_view key) {
+  ASSIGN_OR_RETURN(const std::vector<ops::AccountSnapshots::View> views,
+                   snapshots.List(Decoded(key)));
+  std::string list;
+  for (const ops::AccountSnapshots::View& view : views) {
+    if (!list.empty()) list.push_back(',');
+    list += RenderSnapshot(view);
+  }
+  const ops::AccountSnapshots::Totals totals = snapshots.totals();
+  return fmt::format(
+      R"({{"snapshots":[{}],"most":{},"of_all_accounts":{},"bytes":{},"most_bytes":{}}})", list,
+      snapshots.options().most_of_account, totals.snapshots, totals.bytes,
+      snapshots.options().most_bytes);
+}
+
+Result<std::string> ForgetSnapshot(ops::AccountSnapshots& snapshots, std::string_view key,
+                                   std::string_view query) {
+  const std::string name = SnapshotName(query);
+  TRY(snapshots.Forget(Decoded(key), name));
+  return fmt::format(R"({{"name":{}}})", Quoted(name));
 }
 
 }  // namespace stator::server

@@ -308,6 +308,7 @@ void Management::AddRoutes() {
   AddPast();
   AddAccess();
   AddIsolation();
+  AddSnapshots();
 }
 
 void Management::AddAccess() {
@@ -349,6 +350,51 @@ void Management::AddIsolation() {
                  return OrOverloaded(
                      DropIsolatedAccount(environment_, *options_.isolated, call.name));
                }});
+}
+
+void Management::AddSnapshots() {
+  struct Row {
+    std::string_view method, word, does;
+    Result<std::string> (*call)(const Management&, const Call&);
+  };
+  static constexpr Row kRows[] = {
+      {"POST", "snapshot", "remembers the state of an account; name=NAME",
+       [](const Management& m, const Call& call) {
+         return TakeSnapshot(*m.options_.snapshots, call.name, call.query);
+       }},
+      {"POST", "restore", "returns an account to a snapshot; name=NAME",
+       [](const Management& m, const Call& call) {
+         return RestoreSnapshot(m.environment_, *m.options_.snapshots, call.name, call.query);
+       }},
+      {"GET", "snapshots", "snapshots of an account, and what they hold",
+       [](const Management& m, const Call& call) {
+         return ListSnapshots(*m.options_.snapshots, call.name);
+       }},
+      {"DELETE", "snapshots", "forgets a snapshot; name=NAME",
+       [](const Management& m, const Call& call) {
+         return ForgetSnapshot(*m.options_.snapshots, call.name, call.query);
+       }},
+  };
+  static const std::string kPaths[] = {
+      "/_stator/snapshot", "/_stator/accounts/NAME/snapshot",
+      "/_stator/restore",  "/_stator/accounts/NAME/restore",
+      "/_stator/snapshots", "/_stator/accounts/NAME/snapshots"};
+  for (const Row& row : kRows) {
+    for (const std::string& path : kPaths) {
+      if (!path.ends_with("/" + std::string(row.word))) continue;
+      if (options_.snapshots == nullptr) {
+        routes_.Add({row.method, path, "409: only with --in-memory", Route::Runs::kHere,
+                     [](const Call&) {
+                       return Message(409,
+                                      "Snapshots are for a server with --in-memory: one that keeps "
+                                      "its store on disk or in a pool has backups");
+                     }});
+        continue;
+      }
+      routes_.Add({row.method, path, row.does, Route::Runs::kSlowly,
+                   [this, &row](const Call& call) { return OrOverloaded(row.call(*this, call)); }});
+    }
+  }
 }
 
 void Management::AddSettings() {

@@ -53,6 +53,7 @@
 #include "management/request_tail.h"
 #include "management/routes.h"
 #include "management/series.h"
+#include "ops/account_snapshots.h"
 #include "ops/context.h"
 #include "server/clock_control.h"
 #include "server/fault_control.h"
@@ -101,6 +102,7 @@ class Management {
     const Presence* presence = nullptr;
     const WriteLinks* links = nullptr;          // null: this server forwards no writes
     ops::IsolatedAccounts* isolated = nullptr;  // null: access keys have no accounts of their own
+    ops::AccountSnapshots* snapshots = nullptr;  // null: the store cannot go back
     // What a reset must repeat; empty: nothing, for the store ends with the server.
     std::string store_name = {};
   };
@@ -133,6 +135,7 @@ class Management {
   void AddPast();
   void AddAccess();
   void AddIsolation();
+  void AddSnapshots();
   management::Sources SourcesOf();
   // Makes the reply, where the row says.
   void Run(const management::Route& route, std::string_view name,

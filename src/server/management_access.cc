@@ -41,6 +41,11 @@ constexpr Call kCalls[] = {
     {"POST", "/access/why", "stator:WhyAccess"},
     {"GET", "/accounts", "stator:GetStatus"},
     {"DELETE", "/accounts", "stator:DeleteAccount"},
+    // What was written since goes, as with a reset.
+    {"POST", "/snapshot", "stator:Reset"},
+    {"POST", "/restore", "stator:Reset"},
+    {"GET", "/snapshots", "stator:GetStatus"},
+    {"DELETE", "/snapshots", "stator:Reset"},
     {"POST", "/reset", "stator:Reset"},
     {"GET", "/clock", "stator:GetClock"},
     {"POST", "/clock", "stator:SetClock"},
@@ -95,7 +100,12 @@ Named NameOf(std::string_view method, std::string_view path) {
     named.table = rest.substr(kFaults.size());
     return named;
   }
-  if (rest.starts_with(kAccounts)) return NameOf(method, "/_stator/accounts");
+  if (rest.starts_with(kAccounts)) {
+    const size_t behind = rest.find('/', kAccounts.size());
+    if (behind == std::string_view::npos) return NameOf(method, "/_stator/accounts");
+    if (rest.find('/', behind + 1) != std::string_view::npos) return {};
+    return NameOf(method, std::string(kManagement).append(rest.substr(behind)));
+  }
   for (const Call& call : kCalls) {
     if (call.method != method) continue;
     if (!call.of_table && call.path == rest) return {call.action, {}};

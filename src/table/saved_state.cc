@@ -1,0 +1,416 @@
+#include "table/saved_state.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "base/memory_account.h"
+#include "base/pump.h"
+#include "table/catalog_entry.h"
+#include "table/index_builder.h"
+#include "table/item_value.h"
+#include "table/key_encoding.h"
+#include "table/ledger_tablet.h"
+
+namespace stator::table {
+namespace {
+
+// How long the gates of all tables wait for their writes together, before those get through that
+// are inside one gate and wait at another.
+constexpr auto kLongestHold = std::chrono::milliseconds(20);
+constexpr auto kBetweenHolds = std::chrono::milliseconds(1);
+
+std::vector<kv::Tablet> TabletsOf(const TableDescriptor& table) {
+  std::vector<kv::Tablet> tablets = {table.tablet()};
+  for (const IndexDescriptor& index : table.indexes) {
+    if (index.is_global()) tablets.push_back(table.TabletOf(index));
+  }
+  if (table.expiry) tablets.push_back(table.expiry->tablet());
+  if (table.change_log) tablets.push_back(table.change_log->tablet());
+  return tablets;
+}
+
+Status CheckAtRest(const TableDescriptor& table) {
+  const char* what = nullptr;
+  if (table.restore) what = "is being filled";
+  if (table.deleting_micros != 0) what = "is being deleted";
+  if (table.HasIndexWork()) what = "has an index or time to live that is being changed";
+  if (what == nullptr) return OkStatus();
+  return Error(ErrorCode::kResourceInUse, "The table " + std::string(ShownName(table.name)) + " " +
+                                              what + ": wait until it is ACTIVE");
+}
+
+// Holds the gates of several tables. Another change of the catalog, which holds one gate at most,
+// must not run. A write of several tables that waits at one of these gates may be inside another:
+// so the gates open again, for a moment, until they are all quiet at once.
+class HeldGates {
+ public:
+  HeldGates() = default;
+  HeldGates(const HeldGates&) = delete;
+  HeldGates& operator=(const HeldGates&) = delete;
+  ~HeldGates() { Open(); }
+
+  Status Hold(const std::vector<TablePtr>& tables, int64_t most_wait_micros) {
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::microseconds(most_wait_micros);
+    for (;;) {
+      const auto left = std::make_shared<Left>();
+      left->count = tables.size();
+      for (const TablePtr& table : tables) {
+        held_.push_back(table->gate);
+        table->gate->Hold([left] {
+          const std::lock_guard lock(left->mutex);
+          --left->count;
+          left->wake.notify_all();
+        });
+      }
+      {
+        std::unique_lock lock(left->mutex);
+        if (left->wake.wait_for(lock, kLongestHold, [&left] { return left->count == 0; }))
+          return OkStatus();
+      }
+      Open();
+      if (std::chrono::steady_clock::now() >= until) {
+        return Error(ErrorCode::kUnavailable, "Writes are under way that do not end: try again",
+                     std::make_shared<OverloadPayload>());
+      }
+      std::this_thread::sleep_for(kBetweenHolds);
+    }
+  }
+  // Lets in who waits at a gate; with `retire`, to find another version of the table.
+  void Release(const Gate* gate, bool retire) {
+    const auto found = std::find_if(held_.begin(), held_.end(),
+                                    [gate](const auto& held) { return held.get() == gate; });
+    if (found == held_.end()) return;
+    const std::shared_ptr<Gate> released = std::move(*found);
+    held_.erase(found);
+    retire ? released->Retire() : released->Open();
+  }
+  void Open() {
+    while (!held_.empty()) Release(held_.back().get(), /*retire=*/false);
+  }
+
+ private:
+  struct Left {
+    std::mutex mutex;
+    std::condition_variable wake;
+    size_t count = 0;
+  };
+  std::vector<std::shared_ptr<Gate>> held_;
+};
+
+}  // namespace
+
+// Holds the latch of the store's catalog.
+class IndexBuilder::Catalog {
+ public:
+  explicit Catalog(Store& store) : store_(store) {
+    Pump pump;
+    bool granted = false;
+    store_.BeginCatalogChange([&pump, &granted] { pump.Post([&granted] { granted = true; }); });
+    pump.RunUntil([&granted] { return granted; });
+  }
+  Catalog(const Catalog&) = delete;
+  Catalog& operator=(const Catalog&) = delete;
+  ~Catalog() { store_.EndCatalogChange(); }
+
+  struct Swap {
+    std::vector<TablePtr> gone;
+    struct Version {
+      TablePtr before;  // whose meters go on; null: new ones
+      std::shared_ptr<Table> next;
+    };
+    std::vector<Version> tables;
+    std::vector<stream::StreamPtr> gone_streams;
+    std::vector<stream::StreamPtr> streams;
+  };
+  // Shows all of it to requests at once.
+  void Show(const Swap& swap) {
+    std::unique_lock lock(store_.catalog_mutex_);
+    for (const TablePtr& table : swap.gone) store_.catalog_.erase(table->descriptor.name);
+    for (const Swap::Version& version : swap.tables) {
+      if (version.before != nullptr) version.next->meters = version.before->meters;
+      if (store_.observer_ != nullptr)
+        store_.observer_->OnVersion(version.before.get(), version.next.get());
+      store_.catalog_[version.next->descriptor.name] = version.next;
+    }
+    for (const stream::StreamPtr& stream : swap.gone_streams)
+      store_.streams_.erase({stream->table_name, stream->label});
+    for (const stream::StreamPtr& stream : swap.streams)
+      store_.streams_[{stream->table_name, stream->label}] = stream;
+  }
+
+ private:
+  Store& store_;
+};
+
+// One return: what is to be done, and what goes along with the keys.
+class SavedState::Way {
+ public:
+  explicit Way(SavedState& saved) : saved_(saved), store_(saved.store_) {}
+
+  // Compares the account's tables, which these are, and its streams with those of the moment.
+  void Plan(std::vector<TablePtr> current) {
+    current_ = std::move(current);
+    for (const TablePtr& table : current_) by_id_[table->descriptor.tablet_id] = table;
+    std::set<uint32_t> saved_ids;
+    for (const TablePtr& table : saved_.tables_) {
+      saved_ids.insert(table->descriptor.tablet_id);
+      PlanTable(table);
+    }
+    for (const TablePtr& table : current_) {
+      if (saved_ids.contains(table->descriptor.tablet_id)) continue;
+      swap_.gone.push_back(table);
+      for (const kv::Tablet tablet : TabletsOf(table->descriptor)) Empty(tablet);
+    }
+    PlanStreams();
+    std::set<std::string> puts;
+    for (const kv::Put& put : batch_.puts) puts.insert(put.key);
+    for (const TablePtr& table : swap_.gone) Delete(puts, TableKey(table->descriptor.name));
+    for (const stream::StreamPtr& stream : swap_.gone_streams) Delete(puts, StreamKey(*stream));
+  }
+
+  Result<Returned> Go(IndexBuilder::Catalog& catalog, HeldGates& gates) {
+    Returned returned;
+    returned.tables = saved_.tables_.size();
+    returned.definitions = swap_.tables.size() + swap_.gone.size();
+    const Result<uint64_t> applied = saved_.point_->Rewind(
+        std::move(batch_), [&](kv::Tablet tablet, std::string_view key, const std::string* now,
+                               const std::string* then) {
+          ++returned.keys;
+          Note(tablet, key, now, then);
+        });
+    for (const History::Recording& recording : recordings_) {
+      store_.history().Settle(recording,
+                              applied.ok() ? std::optional<uint64_t>(*applied) : std::nullopt);
+    }
+    TRY(applied);
+    catalog.Show(swap_);
+    for (const IndexBuilder::Catalog::Swap::Version& version : swap_.tables) Measure(*version.next);
+    for (const TablePtr& table : saved_.tables_) {
+      // The mark may have passed entries that are back.
+      if (const TablePtr shown = store_.Find(table->descriptor.name); shown != nullptr)
+        shown->expiry_mark->Lower(INT64_MIN);
+    }
+    // From here on the versions that are shown are those of the moment.
+    for (const IndexBuilder::Catalog::Swap::Version& version : swap_.tables) {
+      for (TablePtr& table : saved_.tables_) {
+        if (table->descriptor.tablet_id == version.next->descriptor.tablet_id) table = version.next;
+      }
+    }
+    for (const TablePtr& table : current_) {
+      const bool same = std::find(saved_.tables_.begin(), saved_.tables_.end(), table) !=
+                        saved_.tables_.end();
+      gates.Release(table->gate.get(), /*retire=*/!same);
+    }
+    return returned;
+  }
+
+ private:
+  // Where the keys of a tablet belong.
+  struct Place {
+    const Table* table = nullptr;
+    const IndexDescriptor* index = nullptr;         // null: items, and local entries
+    std::shared_ptr<throughput::Meter> meter;       // that goes on; null: a new one, or none
+    bool remembered = false;                        // the table has a history
+  };
+
+  void Empty(kv::Tablet tablet) { batch_.range_deletes.push_back({tablet, "", ""}); }
+  void Delete(const std::set<std::string>& puts, std::string key) {
+    if (!puts.contains(key)) batch_.deletes.push_back({kCatalogTablet, std::move(key)});
+  }
+
+  void PlanTable(const TablePtr& saved) {
+    const TableDescriptor& descriptor = saved->descriptor;
+    const auto found = by_id_.find(descriptor.tablet_id);
+    const TablePtr now = found == by_id_.end() ? nullptr : found->second;
+    const bool goes_on = now != nullptr && KeepsPartitions(descriptor, now->descriptor);
+    AddPlaces(*saved, goes_on ? now.get() : nullptr);
+    if (now == saved) return;
+    if (now != nullptr) {
+      const std::vector<kv::Tablet> tablets = TabletsOf(descriptor);
+      for (const kv::Tablet tablet : TabletsOf(now->descriptor)) {
+        if (std::find(tablets.begin(), tablets.end(), tablet) == tablets.end()) Empty(tablet);
+      }
+    }
+    auto next = std::make_shared<Table>(descriptor, std::make_shared<Gate>());
+    next->stream = saved->stream;
+    next->expiry_mark = saved->expiry_mark;
+    batch_.puts.push_back(CatalogPut(TableKey(descriptor.name), descriptor.Encode()));
+    swap_.tables.push_back({goes_on ? now : nullptr, std::move(next)});
+  }
+
+  // Whether the meters of `now` know no partition that the table had not: they never join any.
+  static bool KeepsPartitions(const TableDescriptor& saved, const TableDescriptor& now) {
+    if (saved.partitions != now.partitions) return false;
+    for (const IndexDescriptor& index : saved.indexes) {
+      const IndexDescriptor* const other = now.FindIndex(index.name);
+      if (other != nullptr && other->tablet_id == index.tablet_id &&
+          other->partitions != index.partitions)
+        return false;
+    }
+    return true;
+  }
+
+  // `now`: whose meters go on; null: nobody's.
+  void AddPlaces(const Table& saved, const Table* now) {
+    const TableDescriptor& descriptor = saved.descriptor;
+    const bool remembered = store_.history().Keeps(descriptor.name);
+    places_[descriptor.tablet()] = {&saved, nullptr, now != nullptr ? now->meters.table : nullptr,
+                                    remembered};
+    for (const IndexDescriptor& index : descriptor.indexes) {
+      if (!index.is_global()) continue;
+      std::shared_ptr<throughput::Meter> meter;
+      for (size_t i = 0; now != nullptr && i < now->meters.indexes.size(); ++i) {
+        if (now->descriptor.indexes[i].tablet_id == index.tablet_id)
+          meter = now->meters.indexes[i];
+      }
+      places_[descriptor.TabletOf(index)] = {&saved, &index, std::move(meter), remembered};
+    }
+  }
+
+  void PlanStreams() {
+    std::map<uint32_t, stream::StreamPtr> now;
+    for (const stream::StreamPtr& stream : store_.ListStreamsOf(saved_.options_.account))
+      now[stream->tablet_id] = stream;
+    for (const stream::StreamPtr& stream : saved_.streams_) {
+      const auto found = now.find(stream->tablet_id);
+      const bool same = found != now.end() && found->second == stream;
+      if (found != now.end()) now.erase(found);
+      if (same) continue;
+      batch_.puts.push_back(CatalogPut(StreamKey(*stream), stream->Encode()));
+      swap_.streams.push_back(stream);
+    }
+    for (const auto& [id, stream] : now) {
+      swap_.gone_streams.push_back(stream);
+      Empty(stream->tablet());
+    }
+  }
+
+  // A key is about to go back.
+  void Note(kv::Tablet tablet, std::string_view key, const std::string* now,
+            const std::string* then) {
+    if (tablet != noted_ || place_ == nullptr) {
+      noted_ = tablet;
+      const auto found = places_.find(tablet);
+      place_ = found == places_.end() ? nullptr : &found->second;
+    }
+    if (place_ == nullptr || key.empty()) return;
+    const char kind = key.front();
+    if (kind != kItemKind && kind < kLocalEntryKind) return;
+    const int64_t before = SizeOf(now);
+    if (place_->meter != nullptr) {
+      const bool counts = kind == kItemKind;
+      Grow(*place_->meter, *place_, key, SizeOf(then) - before,
+           counts ? (then != nullptr ? 1 : 0) - (now != nullptr ? 1 : 0) : 0);
+    }
+    if (!place_->remembered) return;
+    History::Before change{tablet, std::string(key), nullptr};
+    if (now != nullptr) {
+      if (const Result<std::string_view> item = DecodeItemValue(*now); item.ok())
+        change.item = std::make_shared<const std::string>(*item);
+    }
+    std::vector<History::Before> changes;
+    changes.push_back(std::move(change));
+    recordings_.push_back(store_.history().Record(std::move(changes)));
+  }
+
+  static int64_t SizeOf(const std::string* value) {
+    if (value == nullptr) return 0;
+    const Result<std::string_view> item = DecodeItemValue(*value);
+    return item.ok() ? static_cast<int64_t>(model::ItemView(*item).size_bytes()) : 0;
+  }
+
+  static void Grow(throughput::Meter& meter, const Place& place, std::string_view key,
+                   int64_t bytes, int64_t items) {
+    if (bytes == 0 && items == 0) return;
+    meter.resource().AddBytes(place.index != nullptr
+                                  ? PointOfEntry(*place.index, key)
+                                  : PointOfItem(place.table->key_schema(), key),
+                              bytes, items);
+  }
+
+  // Tells new meters what there is.
+  void Measure(const Table& table) {
+    if (table.meters.table == nullptr) return;
+    MeasureTablet(table.descriptor.tablet(), *table.meters.table);
+    for (size_t i = 0; i < table.meters.indexes.size(); ++i) {
+      if (table.meters.indexes[i] != nullptr)
+        MeasureTablet(table.descriptor.TabletOf(table.descriptor.indexes[i]),
+                      *table.meters.indexes[i]);
+    }
+  }
+
+  void MeasureTablet(kv::Tablet tablet, throughput::Meter& meter) {
+    const auto found = places_.find(tablet);
+    if (found == places_.end() || found->second.meter.get() == &meter) return;
+    // Sizes of partitions are estimates: an error of the engine leaves them low.
+    const Status scanned = store_.engine().Scan(
+        {tablet, "", ""}, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
+          const char kind = key.empty() ? '\0' : key.front();
+          if (kind != kItemKind && kind < kLocalEntryKind) return true;
+          if (const Result<std::string_view> item = DecodeItemValue(value); item.ok()) {
+            Grow(meter, found->second, key,
+                 static_cast<int64_t>(model::ItemView(*item).size_bytes()),
+                 kind == kItemKind ? 1 : 0);
+          }
+          return true;
+        });
+    static_cast<void>(scanned.ok());
+  }
+
+  SavedState& saved_;
+  Store& store_;
+  std::vector<TablePtr> current_;
+  std::map<uint32_t, TablePtr> by_id_;  // of current_
+  std::map<kv::Tablet, Place> places_;
+  kv::Tablet noted_;
+  const Place* place_ = nullptr;  // of noted_
+  std::vector<History::Recording> recordings_;
+  kv::Batch batch_;
+  IndexBuilder::Catalog::Swap swap_;
+};
+
+Result<std::unique_ptr<SavedState>> SavedState::Take(Store& store, Options options) {
+  auto* const rewinder = dynamic_cast<kv::Rewinder*>(&store.engine());
+  if (rewinder == nullptr || store.shared()) {
+    return ValidationError(
+        "Snapshots are for a store in memory (--in-memory): this one is kept on disk or in a pool");
+  }
+  std::unique_ptr<SavedState> saved(new SavedState(store, std::move(options)));
+  const IndexBuilder::Catalog catalog(store);
+  saved->tables_ = store.ListOf(saved->options_.account);
+  saved->streams_ = store.ListStreamsOf(saved->options_.account);
+  std::vector<kv::Watched> watched;
+  for (const TablePtr& table : saved->tables_) {
+    TRY(CheckAtRest(table->descriptor));
+    for (const kv::Tablet tablet : TabletsOf(table->descriptor)) watched.push_back({tablet});
+  }
+  for (const stream::StreamPtr& stream : saved->streams_) watched.push_back({stream->tablet()});
+  kv::Watched tokens;
+  tokens.tablet = kLedgerTablet;
+  tokens.ours = [owns = saved->options_.owns_token](std::string_view key) {
+    return owns(TokenInLedgerKey(key));
+  };
+  watched.push_back(std::move(tokens));
+  saved->point_ = rewinder->SetPoint(std::move(watched), saved->options_.budget);
+  return saved;
+}
+
+Result<SavedState::Returned> SavedState::Return() {
+  IndexBuilder::Catalog catalog(store_);
+  HeldGates gates;
+  std::vector<TablePtr> current = store_.ListOf(options_.account);
+  TRY(gates.Hold(current, options_.most_wait_micros));
+  Way way(*this);
+  way.Plan(std::move(current));
+  return way.Go(catalog, gates);
+}
+
+}  // namespace stator::table
