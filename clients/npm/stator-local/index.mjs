@@ -1,5 +1,6 @@
-// Starts a Stator server for tests: `const server = await start(); ... await server.stop();`
+// Starts a Stator server for tests: `const server = await start(); ... await server.stop();`, and accounts of their own for tests on it.
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 
@@ -74,4 +75,55 @@ export async function start({ port = 0, dataDir, args = [], env = {}, readyMilli
       clearTimeout(kill);
     },
   };
+}
+
+// An account of its own, with tables of its own, on the server at `endpoint`, which was started with --isolate=access-key. Returns
+// {key, client, snapshot, restore, drop}: `client` is the configuration of an AWS SDK client; `snapshot` and `restore` remember the
+// account's state under a name and return to it; `drop` takes the account away. `name` is what its access key begins with.
+export function account(endpoint, name = 'test') {
+  const key = `${name.slice(0, 80)}-${randomUUID()}`;
+  return { key, client: clientOf(endpoint, key), ...callsOf(endpoint, `accounts/${encodeURIComponent(key)}/`), drop: () => manage(endpoint, 'DELETE', `accounts/${encodeURIComponent(key)}`) };
+}
+
+// The same of the default account, for a server that one suite has to itself; there is no `drop`.
+export function defaultAccount(endpoint) {
+  return { key: 'any', client: clientOf(endpoint, 'any'), ...callsOf(endpoint, '') };
+}
+
+function clientOf(endpoint, key) {
+  return { endpoint, region: 'us-east-1', credentials: { accessKeyId: key, secretAccessKey: 'any' } };
+}
+
+function callsOf(endpoint, path) {
+  const call = (what, name) => manage(endpoint, 'POST', `${path}${what}?name=${encodeURIComponent(name)}`);
+  return { snapshot: (name = 'default') => call('snapshot', name), restore: (name = 'default') => call('restore', name) };
+}
+
+async function manage(endpoint, method, call) {
+  const reply = await fetch(`${endpoint}/_stator/${call}`, { method, headers: { 'X-Stator-Management': 'true' } });
+  const answer = await reply.json();
+  if (!reply.ok) throw new Error(`stator-local: ${method} /_stator/${call}: ${reply.status} ${answer.message}`);
+  return answer;
+}
+
+// For Jest, Vitest and node:test, whose hooks are given: an account for the tests of this file, dropped behind the last one.
+// `prepare(account)` makes tables and items once; each test begins with what it has made. Returns the account's properties,
+// which are there from the first test on.
+//
+//   const db = withStator({ beforeAll, beforeEach, afterAll }, { prepare: async ({ client }) => { ... } });
+export function withStator({ beforeAll, beforeEach, afterAll }, { endpoint = process.env.STATOR_ENDPOINT, name, prepare } = {}) {
+  const shared = {};
+  let server;
+  beforeAll(async () => {
+    server = endpoint ? undefined : await start({ args: ['--isolate=access-key'] });
+    Object.assign(shared, account(endpoint ?? server.endpoint, name), { endpoint: endpoint ?? server.endpoint });
+    await prepare?.(shared);
+    await shared.snapshot('withStator');
+  });
+  beforeEach(() => shared.restore('withStator'));
+  afterAll(async () => {
+    if (shared.key) await shared.drop();
+    await server?.stop();
+  });
+  return shared;
 }

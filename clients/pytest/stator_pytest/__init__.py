@@ -10,7 +10,10 @@ import re
 import shutil
 import subprocess
 import threading
+import urllib.error
+import urllib.parse
 import urllib.request
+import uuid
 
 import pytest
 
@@ -30,16 +33,16 @@ class Server:
         self.endpoint = endpoint
         self.process = process
 
-    def manage(self, call, body=None):
-        """Sends POST /_stator/CALL and returns the decoded answer."""
+    def manage(self, call, body=None, method="POST"):
+        """Sends METHOD /_stator/CALL and returns the decoded answer."""
         request = urllib.request.Request(
-            f"{self.endpoint}/_stator/{call}", data=json.dumps(body or {}).encode(), method="POST",
+            f"{self.endpoint}/_stator/{call}", data=json.dumps(body or {}).encode(), method=method,
             headers={"X-Stator-Management": "true", "Content-Type": "application/json"})
         try:
             with urllib.request.urlopen(request, timeout=60) as reply:
                 text = reply.read()
         except urllib.error.HTTPError as error:
-            raise StatorError(f"POST /_stator/{call}: {error.code} {error.read().decode(errors='replace')}") from error
+            raise StatorError(f"{method} /_stator/{call}: {error.code} {error.read().decode(errors='replace')}") from error
         return json.loads(text) if text else None
 
     def reset(self):
@@ -50,10 +53,18 @@ class Server:
         """Moves the clock of a server with --clock=manual by a duration such as "90s", and waits until its work is done."""
         self.manage("clock", {"advance": duration})
 
-    def boto3_arguments(self):
+    def snapshot(self, name="default"):
+        """Remembers the state of the default account under a name."""
+        self.manage(f"snapshot?name={urllib.parse.quote(name)}")
+
+    def restore(self, name="default"):
+        """Returns the default account to a snapshot."""
+        self.manage(f"restore?name={urllib.parse.quote(name)}")
+
+    def boto3_arguments(self, key="any"):
         """Returns the arguments of boto3.client and boto3.resource for this server."""
         return {"endpoint_url": self.endpoint, "region_name": REGION,
-                "aws_access_key_id": "any", "aws_secret_access_key": "any"}
+                "aws_access_key_id": key, "aws_secret_access_key": "any"}
 
     def stop(self):
         """Ends the server, if it was started here. Requests that have begun are answered first."""
@@ -65,6 +76,32 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+class Account:
+    """An account of its own, with tables of its own, on a server with --isolate=access-key (the setting stator_flags)."""
+
+    def __init__(self, server, key):
+        self.server = server
+        self.endpoint = server.endpoint
+        self.key = key
+        self._path = f"accounts/{urllib.parse.quote(key, safe='')}"
+
+    def boto3_arguments(self):
+        """Returns the arguments of boto3.client and boto3.resource for this account."""
+        return self.server.boto3_arguments(self.key)
+
+    def snapshot(self, name="default"):
+        """Remembers the account's state under a name: tables, items, indexes, streams."""
+        self.server.manage(f"{self._path}/snapshot?name={urllib.parse.quote(name)}")
+
+    def restore(self, name="default"):
+        """Returns to a snapshot."""
+        self.server.manage(f"{self._path}/restore?name={urllib.parse.quote(name)}")
+
+    def drop(self):
+        """Drops the account with all that it has."""
+        self.server.manage(self._path, method="DELETE")
 
 
 def start(binary, *flags, ready_seconds=READY_SECONDS):
@@ -125,6 +162,28 @@ def stator(stator_server):
     """The server of the session without tables."""
     stator_server.reset()
     return stator_server
+
+
+def _account(server, name):
+    account = Account(server, f"{name[:80]}-{uuid.uuid4()}")
+    account.snapshot("empty")
+    return account
+
+
+@pytest.fixture(scope="module")
+def stator_module_account(stator_server, request):
+    """An account for the tests of a module, empty at first; dropped behind the last one."""
+    account = _account(stator_server, request.module.__name__)
+    yield account
+    account.drop()
+
+
+@pytest.fixture
+def stator_account(stator_server, request):
+    """An account for one test, empty."""
+    account = _account(stator_server, request.node.name)
+    yield account
+    account.drop()
 
 
 @pytest.fixture

@@ -71,3 +71,50 @@ def test_a_named_endpoint_is_used_and_left_running(pytester, monkeypatch):
         assert server.process.poll() is None
     finally:
         server.stop()
+
+
+def test_the_default_account_returns_to_a_snapshot(stator, dynamodb):
+    table = dynamodb.create_table(**TABLE)
+    table.put_item(Item={"artist": "Nina Simone"})
+    stator.snapshot("with Nina")
+    table.delete_item(Key={"artist": "Nina Simone"})
+    table.put_item(Item={"artist": "Can"})
+    stator.restore("with Nina")
+    assert table.scan()["Items"] == [{"artist": "Nina Simone"}]
+    with pytest.raises(stator_pytest.StatorError, match="404.*no snapshot"):
+        stator.restore("with nobody")
+
+
+def test_accounts_are_apart_and_a_module_returns_before_each_test(pytester):
+    pytester.makeini("[pytest]\nstator_flags = --isolate=access-key\n")
+    pytester.makepyfile(f"""
+        import boto3
+        import pytest
+
+        TABLE = {TABLE!r}
+
+        @pytest.fixture(scope="module")
+        def filled(stator_module_account):
+            client = boto3.client("dynamodb", **stator_module_account.boto3_arguments())
+            client.create_table(**TABLE)
+            client.put_item(TableName="music", Item={{"artist": {{"S": "Nina Simone"}}}})
+            stator_module_account.snapshot()
+            return client
+
+        @pytest.fixture
+        def music(stator_module_account, filled):
+            stator_module_account.restore()
+            return filled
+
+        @pytest.mark.parametrize("attempt", range(3))
+        def test_begins_with_one_item(music, attempt):
+            assert music.scan(TableName="music")["Count"] == 1
+            music.put_item(TableName="music", Item={{"artist": {{"S": str(attempt)}}}})
+            music.create_table(**dict(TABLE, TableName="more"))
+
+        def test_has_an_account_of_its_own(stator_account, music):
+            client = boto3.client("dynamodb", **stator_account.boto3_arguments())
+            assert client.list_tables()["TableNames"] == []
+            assert music.list_tables()["TableNames"] == ["music"]
+    """)
+    pytester.runpytest_subprocess("-p", "stator_pytest", f"--stator={BINARY}").assert_outcomes(passed=4)
