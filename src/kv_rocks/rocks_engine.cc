@@ -413,6 +413,22 @@ std::map<std::string, double> RocksEngine::Statistics() const {
 }
 
 Status RocksEngine::Checkpoint(const std::string& directory) {
+  // It flushes the memtables. A flush that finds the disk full would end the taking of writes.
+  TRY(committer_.Health());
+  uint64_t memtables = 0;
+  for (rocksdb::ColumnFamilyHandle* const family : families_) {
+    uint64_t bytes = 0;
+    db_->GetIntProperty(family, rocksdb::DB::Properties::kCurSizeAllMemTables, &bytes);
+    memtables += bytes;
+  }
+  const std::optional<uint64_t> free = DiskSpace(options_).Free();
+  if (free && *free < options_.reserve_free_bytes + memtables) {
+    return Error(ErrorCode::kUnavailable,
+                 fmt::format("Cannot copy the store to {}: its file system has {} MB free, and {} "
+                             "MB are needed. Free some space.",
+                             directory, *free >> 20,
+                             (options_.reserve_free_bytes + memtables) >> 20));
+  }
   rocksdb::Checkpoint* made = nullptr;
   rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);

@@ -1,6 +1,8 @@
 #include "server/instance.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "access/crypto.h"
@@ -15,6 +17,8 @@
 #include "server/open_engine.h"
 #include "server/product_chores.h"
 #include "server/seed_data.h"
+#include "server/store_backup_control.h"
+#include "server/store_backup_settings.h"
 #include "server/store_secret.h"
 #include "transfer/encrypted_folders.h"
 
@@ -25,6 +29,8 @@ constexpr size_t kMaxQueuedReads = 4096;
 constexpr int64_t kEventsMicros = 1'000'000;
 constexpr int64_t kTriggersMicros = 3'600'000'000;  // they run by themselves
 constexpr int64_t kIsolatedMicros = 60'000'000;
+constexpr int64_t kStoreBackupsMicros = 1'000'000;
+constexpr auto kStoreBackupPoll = std::chrono::milliseconds(2);
 constexpr int64_t kSettleMicros = 5'000'000;
 constexpr uint64_t kMostObjectBytes = uint64_t{1} << 30;     // of objects in memory
 constexpr std::string_view kIdentityFeature = "identities";  // of kv/features.cc
@@ -105,6 +111,7 @@ Result<std::unique_ptr<Instance>> Instance::Open(const ServeSettings& settings,
   TRY(instance->OpenIsolation());
   instance->OpenSnapshots();
   TRY(instance->OpenExchange());
+  TRY(instance->OpenStoreBackups());
   instance->OpenRest();
   return instance;
 }
@@ -369,6 +376,29 @@ Status Instance::OpenExchange() {
   return OkStatus();
 }
 
+Status Instance::OpenStoreBackups() {
+  if (settings_.engine != EngineKind::kRocksDb) return OkStatus();
+  // Links of a backup that a kill ended hold files that the store has dropped since.
+  store_backup::RemoveCheckpoint(settings_.data_dir);
+  const StoreBackupSettings& settings = settings_.store_backup;
+  if (settings.place.empty()) return OkStatus();
+  store_backup::KeeperOptions options;
+  ASSIGN_OR_RETURN(options.place,
+                   OpenStoreBackupPlace(settings.place, settings_.object_store.ca_file,
+                                        machine_clock_));
+  options.data_dir = settings_.data_dir;
+  options.every_micros = settings.every_micros;
+  options.keep = settings.keep;
+  options.bytes_per_second = static_cast<uint64_t>(settings.rate_mb) * 1'000'000;
+  options.version = STATOR_VERSION;
+  if (options_.keys != nullptr) options.key_id = options_.keys->key_id();
+  options.tell = [this](std::string_view kind, const std::string& text) {
+    events_->Note(kind, text);
+  };
+  store_backups_ = std::make_unique<store_backup::Keeper>(*engine_, *clock_, std::move(options));
+  return OkStatus();
+}
+
 void Instance::OpenTriggers() {
   triggers::Runner::Options options;
   options.functions = settings_.functions;
@@ -453,6 +483,14 @@ void Instance::OpenRest() {
     if (pace == Chores::Pace::kAtOnce && manual_clock_ != nullptr) triggers_->Settle(kSettleMicros);
     return false;
   });
+  if (store_backups_ != nullptr && settings_.store_backup.every_micros > 0) {
+    chores_->Add("store backups", kStoreBackupsMicros, [this](Chores::Pace pace) {
+      const bool runs = store_backups_->Look();
+      if (pace == Chores::Pace::kGentle || !runs) return false;
+      std::this_thread::sleep_for(kStoreBackupPoll);
+      return true;
+    });
+  }
   if (isolated_ != nullptr) {
     chores_->Add("isolated accounts", kIsolatedMicros,
                  [this](Chores::Pace) { return isolated_->DropIdle(); });
@@ -485,7 +523,9 @@ void Instance::OpenRest() {
                           links_.get(),
                           isolated_.get(),
                           snapshots_.get(),
-                          StoreNameOf(settings_)});
+                          StoreNameOf(settings_),
+                          store_backups_.get(),
+                          WhyNoStoreBackups(settings_.engine)});
   scaling_ = std::make_unique<scaling::Service>(*environment_, gate_.get(), audit_.get(),
                                                 settings_.require_auth);
   scaling_door_ = std::make_unique<ScalingDoor>(*scaling_, HostRules(AllowedHosts(settings_)));
@@ -527,6 +567,7 @@ Status Instance::Start() {
   machine_chores_->Start();
   if (restores_ != nullptr) restores_->Start();
   if (exchange_ != nullptr) exchange_->Start();
+  if (store_backups_ != nullptr) store_backups_->Start();
   TRY(triggers_->Start());
   return OkStatus();
 }
@@ -541,6 +582,7 @@ void Instance::StopBackground() {
   if (triggers_ != nullptr) triggers_->Stop();
   if (isolated_ != nullptr) isolated_->Stop();
   // First, so that no move of the clock is waited for.
+  if (store_backups_ != nullptr) store_backups_->Stop();
   if (chores_ != nullptr) chores_->Stop();
   if (machine_chores_ != nullptr) machine_chores_->Stop();
   if (exchange_ != nullptr) exchange_->Stop();

@@ -40,6 +40,7 @@
 #include "server/transaction_sweep.h"
 #include "server/triggers_door.h"
 #include "server/write_links.h"
+#include "store_backup/keeper.h"
 #include "table/store.h"
 #include "transfer/backups.h"
 #include "transfer/restores.h"
@@ -103,6 +104,7 @@ class Instance {
   // Null if the store's identities cannot be changed, for want of a master key.
   Result<std::shared_ptr<const access::Keyring>> OpenKeyring();
   void RefreshIdentities();
+  Status OpenStoreBackups();
   void OpenTriggers();
   void OpenRest();
 
@@ -129,6 +131,7 @@ class Instance {
   std::unique_ptr<ops::IsolatedAccounts> isolated_;  // null: keys have no accounts of their own
   std::unique_ptr<ops::AccountSnapshots> snapshots_;  // null if the engine cannot go back
   std::unique_ptr<exchange::Exchange> exchange_;     // the same
+  std::unique_ptr<store_backup::Keeper> store_backups_;  // null without a place for them
   access::SystemSecureRandom secure_random_;
   // This and the next six: null with --auth=off.
   std::unique_ptr<identity::Identities> identities_;

@@ -24,6 +24,7 @@
 #include "server/report_json.h"
 #include "server/seed_data.h"
 #include "server/split_control.h"
+#include "server/store_backup_control.h"
 #include "server/throttling_control.h"
 #include "server/throughput_metrics.h"
 #include "server/trigger_metrics.h"
@@ -65,6 +66,8 @@ constexpr size_t kMostPastCalls = 64;
 constexpr std::string_view kClientLeft =
     "The client closed its side of the connection before the call was made";
 constexpr std::string_view kManagementHeader = "X-Stator-Management";
+// A list of backups waits for the place where they are, which may be far: not before a report.
+constexpr Route::Runs kSlowStoreBackups = Route::Runs::kPast;
 
 http::Reply Text(int status, std::string body) {
   http::Reply reply;
@@ -309,6 +312,38 @@ void Management::AddRoutes() {
   AddAccess();
   AddIsolation();
   AddSnapshots();
+  AddStoreBackup();
+}
+
+void Management::AddStoreBackup() {
+  constexpr std::string_view kPath = "/_stator/backup";
+  constexpr std::string_view kListPath = "/_stator/backup/list";
+  store_backup::Keeper* const keeper = options_.store_backups;
+  if (keeper == nullptr) {
+    for (const auto& [method, path] :
+         {std::pair{"POST", kPath}, std::pair{"GET", kPath}, std::pair{"GET", kListPath}}) {
+      routes_.Add({method, path, "409: this server makes no backups of its store",
+                   Route::Runs::kHere,
+                   [this](const Call&) { return Message(409, options_.why_no_store_backups); }});
+    }
+    return;
+  }
+  routes_.Add({"POST", kPath, "begins a backup of the whole store", Route::Runs::kHere,
+               [this](const Call&) { return BeginStoreBackup(); }});
+  routes_.Add({"GET", kPath, "the last backup of the store, and the one that is being made",
+               Route::Runs::kHere,
+               [keeper](const Call&) { return Json(200, RenderStoreBackup(*keeper)); }});
+  routes_.Add({"GET", kListPath, "all backups of the store in its place", kSlowStoreBackups,
+               [keeper](const Call&) { return OrOverloaded(RenderStoreBackups(*keeper)); }});
+}
+
+http::Reply Management::BeginStoreBackup() {
+  // The counts of before, so that who asks can tell when its own has ended.
+  std::string state = RenderStoreBackup(*options_.store_backups);
+  if (options_.store_backups->Begin()) return Json(202, std::move(state));
+  return Message(409,
+                 "A backup of the store is being made already, of an earlier moment: ask again "
+                 "when it is done");
 }
 
 void Management::AddAccess() {
@@ -677,6 +712,7 @@ http::Reply Management::RenderMetrics(const http::Request& request) const {
   }
   gauges["stator_uptime_seconds"] =
       static_cast<double>(environment_.clock.TicksMicros() - options_.started_ticks) * 1e-6;
+  if (options_.store_backups != nullptr) AddStoreBackupGauges(*options_.store_backups, &gauges);
   if (options_.shares != nullptr) {
     const Shares::View view = options_.shares->view();
     gauges["stator_shares_granted"] = view.granted ? 1 : 0;
@@ -726,11 +762,12 @@ http::Reply Management::RenderStatus() const {
   return Json(
       200,
       fmt::format(
-          R"({{"version":"{}","engine":{},"store":{},"region":{},"account":{},"writable":{},"tables":[{}],"damaged":{{{}}},"dropped_waiting":{}}})",
+          R"({{"version":"{}","engine":{},"store":{},"region":{},"account":{},"writable":{},"tables":[{}],"damaged":{{{}}},"dropped_waiting":{},"store_backup":{}}})",
           STATOR_VERSION, Quoted(options_.engine_name),
           options_.store_name.empty() ? std::string("null") : Quoted(options_.store_name),
           Quoted(environment_.settings.region), Quoted(environment_.settings.account), health.ok(),
-          tables, damaged, environment_.store.space().view().waiting));
+          tables, damaged, environment_.store.space().view().waiting,
+          options_.store_backups == nullptr ? "null" : RenderStoreBackup(*options_.store_backups)));
 }
 
 http::Reply Management::RenderCluster() const {

@@ -19,6 +19,8 @@
 //   GET, PUT, DELETE /_stator/faults[/TABLE]    the fault dial (fault_control.h)
 //   GET  /_stator/triggers       functions and event source mappings, with what became of changes
 //   GET  /_stator/               the list of all calls, made of the rows of AddRoutes
+//   GET, POST /_stator/backup, GET /_stator/backup/list    backups of the whole store
+//                                (store_backup_control.h)
 //   GET  /_stator/console/boot, /_stator/pulse, /_stator/events, /_stator/requests;
 //   GET, PUT, DELETE /_stator/recording; GET /_stator/advice, /_stator/series
 //   GET  /_stator/tables/NAME/heat/keys, .../cost; POST .../place, POST /_stator/simulate
@@ -65,6 +67,7 @@
 #include "server/throttling_control.h"
 #include "server/transaction_sweep.h"
 #include "server/write_links.h"
+#include "store_backup/keeper.h"
 #include "triggers/runner.h"
 
 namespace stator::server {
@@ -105,6 +108,8 @@ class Management {
     ops::AccountSnapshots* snapshots = nullptr;  // null: the store cannot go back
     // What a reset must repeat; empty: nothing, for the store ends with the server.
     std::string store_name = {};
+    store_backup::Keeper* store_backups = nullptr;  // null: none are made,
+    std::string why_no_store_backups = {};          // for this reason
   };
   // All must outlive the requests.
   Management(ops::Environment& environment, Metrics& metrics, ClockControl& clock,
@@ -136,6 +141,8 @@ class Management {
   void AddAccess();
   void AddIsolation();
   void AddSnapshots();
+  void AddStoreBackup();
+  http::Reply BeginStoreBackup();
   management::Sources SourcesOf();
   // Makes the reply, where the row says.
   void Run(const management::Route& route, std::string_view name,

@@ -23,7 +23,7 @@ void AddObjectStoreOptions(CLI::App* app, ObjectStoreSettings* s) {
       ->envname("STATOR_OBJECT_STORE_BUCKETS");
   app->add_option("--s3-ca-file", s->ca_file,
                   "authorities that may sign the certificate of an S3 endpoint (--object-store, "
-                  "--backup-dir), in place of the system's")
+                  "--backup-dir, --store-backup), in place of the system's")
       ->envname("STATOR_S3_CA_FILE");
 }
 
@@ -43,13 +43,14 @@ Result<std::shared_ptr<s3::Client>> Connect(egress::Url endpoint,
 }  // namespace
 
 std::optional<std::string> CheckObjectStore(const ObjectStoreSettings& s,
-                                            const std::string& backup_dir) {
-  if (IsUrl(backup_dir)) {
-    const Result<s3::Place> place = s3::ParsePlace(backup_dir);
+                                            const BackupPlaces& backups) {
+  if (IsUrl(backups.of_tables)) {
+    const Result<s3::Place> place = s3::ParsePlace(backups.of_tables);
     if (!place.ok()) return "--backup-dir: " + place.error().message();
   }
-  if (!s.ca_file.empty() && !s.place.starts_with("https://") && !backup_dir.starts_with("https://"))
-    return "--s3-ca-file is for an --object-store or --backup-dir of https";
+  if (!s.ca_file.empty() && !s.place.starts_with("https://") &&
+      !backups.of_tables.starts_with("https://") && !backups.of_store.starts_with("https://"))
+    return "--s3-ca-file is for an --object-store, --backup-dir or --store-backup of https";
   if (!s.is_url()) {
     if (s.buckets.empty()) return std::nullopt;
     return "--object-store-buckets is for an --object-store that is a URL";

@@ -29,9 +29,14 @@ struct ObjectStoreSettings {
 // Adds --object-store, --object-store-buckets and --s3-ca-file.
 void AddObjectStoreOptions(CLI::App* app, ObjectStoreSettings* settings);
 
+// Where the backups of tables and of the whole store are; empty: they are elsewhere, or not made.
+struct BackupPlaces {
+  std::string of_tables;  // --backup-dir
+  std::string of_store;   // --store-backup
+};
 // Returns a sentence about what does not fit together.
 std::optional<std::string> CheckObjectStore(const ObjectStoreSettings& settings,
-                                            const std::string& backup_dir);
+                                            const BackupPlaces& backups);
 
 // Opens the store of a URL; reads the access key and the Region as SDKs do (api_client). Calls
 // nothing. `clock` is the machine's, since S3 refuses requests of other times; it must outlive the

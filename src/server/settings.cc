@@ -19,6 +19,7 @@
 #include "base/web_origin.h"
 #include "egress/url.h"
 #include "server/settings_file.h"
+#include "server/store_backup_control.h"
 #include "server/usage_error.h"
 #include "server/version.h"
 #include "simulate/scenario_reader.h"
@@ -177,6 +178,7 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
                   "--in-memory")
       ->envname("STATOR_BACKUP_DIR");
   AddObjectStoreOptions(app, &s->object_store);
+  AddStoreBackupOptions(app, &s->store_backup);
   app->add_flag("--in-memory", *in_memory,
                 "keep everything in memory and lose it at the end: --engine=memory")
       ->envname("STATOR_IN_MEMORY");
@@ -474,6 +476,8 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
           "--durability", "--memory-budget-mb", "--accept-lost-writes"}) {
       if (given(option)) return fmt::format("{} is not for --engine=rados", option);
     }
+    if (!s->store_backup.place.empty())
+      return "--store-backup is not for --engine=rados: " + WhyNoStoreBackups(s->engine);
     for (const char* option : {"--ceph-conf", "--pool"}) {
       if (!given(option)) return fmt::format("--engine=rados needs {}", option);
     }
@@ -483,11 +487,16 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
     if (!given("--worker-threads")) s->worker_threads = kNetworkThreads;
     return std::nullopt;
   }
+  if (s->engine == EngineKind::kMemory && !s->store_backup.place.empty())
+    return "--store-backup is not for --in-memory: " + WhyNoStoreBackups(s->engine);
+  if (std::optional<std::string> wrong = CheckStoreBackup(serve, s->store_backup, s->data_dir))
+    return wrong;
   if (s->engine == EngineKind::kMemory && s->encryption.on())
     return "--encryption-key-file and --encryption-key-command are for --engine=rocksdb, not "
            "memory";
   if (std::optional<std::string> wrong = CheckEncryption(s->encryption)) return wrong;
-  if (std::optional<std::string> wrong = CheckObjectStore(s->object_store, s->backup_dir))
+  if (std::optional<std::string> wrong = CheckObjectStore(
+          s->object_store, {s->backup_dir, s->store_backup.place}))
     return wrong;
   for (const char* option : {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace",
                              "--ceph-split-bytes", "--ceph-split-keys", "--eventual-staleness"}) {
@@ -705,6 +714,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CLI::App* cluster = AddClusterCommand(&app, &result.cluster);
   AddPastCommands(&app, &result.past);
   AddBulkCommands(&app, &result.bulk);
+  AddStoreBackupCommands(&app, &result.store_backup);
   std::string master_key_file;
   CLI::App* make_key = app.add_subcommand(
       "make-master-key",
@@ -846,6 +856,15 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   }
   if (result.bulk.call != BulkCommand::Call::kNone) {
     result.action = CommandLine::Action::kBulk;
+    return result;
+  }
+  if (result.store_backup.call != StoreBackupCommand::Call::kNone) {
+    if (const std::optional<std::string> wrong = CheckEncryption(result.store_backup.encryption)) {
+      std::cerr << *wrong << '\n';
+      result.exit_code = 1;
+      return result;
+    }
+    result.action = CommandLine::Action::kStoreBackup;
     return result;
   }
   if (cert->parsed()) {

@@ -28,6 +28,8 @@
 #include "server/object_store_settings.h"
 #include "server/past_command.h"
 #include "server/presence_settings.h"
+#include "server/store_backup_command.h"
+#include "server/store_backup_settings.h"
 #include "server/tls_settings.h"
 #include "simulate/command.h"
 #include "throughput/model_settings.h"
@@ -48,6 +50,7 @@ struct ServeSettings {
   std::string data_dir = "./stator-data";  // kRocksDb only
   std::string backup_dir;                  // empty: next to data_dir, or in memory
   ObjectStoreSettings object_store;
+  StoreBackupSettings store_backup;
   std::string ceph_conf;  // this and the next five: kRados only
   std::string pool;
   std::string ceph_user = "admin";
@@ -119,6 +122,7 @@ struct CommandLine {
     kCluster,
     kPast,
     kBulk,
+    kStoreBackup,
     kHealthCheck,
     kIam,
     kCert,
@@ -134,6 +138,7 @@ struct CommandLine {
   ClusterCommand cluster;
   PastCommand past;
   BulkCommand bulk;
+  StoreBackupCommand store_backup;
   HealthCheck health;
   IamCommand iam;
   CertCommand cert;

@@ -35,6 +35,9 @@ int main(int argc, char** argv) {
   if (command.action == stator::server::CommandLine::Action::kBulk) {
     return stator::server::Execute(command.bulk);
   }
+  if (command.action == stator::server::CommandLine::Action::kStoreBackup) {
+    return stator::server::Execute(command.store_backup);
+  }
   if (command.action == stator::server::CommandLine::Action::kHealthCheck) {
     return stator::server::Execute(command.health);
   }
