@@ -423,11 +423,11 @@ Status RocksEngine::Checkpoint(const std::string& directory) {
   }
   const std::optional<uint64_t> free = DiskSpace(options_).Free();
   if (free && *free < options_.reserve_free_bytes + memtables) {
-    return Error(ErrorCode::kUnavailable,
-                 fmt::format("Cannot copy the store to {}: its file system has {} MB free, and {} "
-                             "MB are needed. Free some space.",
-                             directory, *free >> 20,
-                             (options_.reserve_free_bytes + memtables) >> 20));
+    return Error(
+        ErrorCode::kUnavailable,
+        fmt::format("Cannot copy the store to {}: its file system has {} MB free, and {} "
+                    "MB are needed. Free some space.",
+                    directory, *free >> 20, (options_.reserve_free_bytes + memtables) >> 20));
   }
   rocksdb::Checkpoint* made = nullptr;
   rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);

@@ -383,9 +383,9 @@ Status Instance::OpenStoreBackups() {
   const StoreBackupSettings& settings = settings_.store_backup;
   if (settings.place.empty()) return OkStatus();
   store_backup::KeeperOptions options;
-  ASSIGN_OR_RETURN(options.place,
-                   OpenStoreBackupPlace(settings.place, settings_.object_store.ca_file,
-                                        machine_clock_));
+  ASSIGN_OR_RETURN(
+      options.place,
+      OpenStoreBackupPlace(settings.place, settings_.object_store.ca_file, machine_clock_));
   options.data_dir = settings_.data_dir;
   options.every_micros = settings.every_micros;
   options.keep = settings.keep;

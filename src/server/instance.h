@@ -126,11 +126,11 @@ class Instance {
       shares_;  // this and the next: null if no other process can serve the store
   std::unique_ptr<TransactionSweep> sweep_;
   std::unique_ptr<Recorder> recorder_;
-  std::unique_ptr<transfer::Backups> backups_;       // null if the engine cannot make any
-  std::unique_ptr<transfer::Restores> restores_;     // null under the same condition
-  std::unique_ptr<ops::IsolatedAccounts> isolated_;  // null: keys have no accounts of their own
-  std::unique_ptr<ops::AccountSnapshots> snapshots_;  // null if the engine cannot go back
-  std::unique_ptr<exchange::Exchange> exchange_;     // the same
+  std::unique_ptr<transfer::Backups> backups_;           // null if the engine cannot make any
+  std::unique_ptr<transfer::Restores> restores_;         // null under the same condition
+  std::unique_ptr<ops::IsolatedAccounts> isolated_;      // null: keys have no accounts of their own
+  std::unique_ptr<ops::AccountSnapshots> snapshots_;     // null if the engine cannot go back
+  std::unique_ptr<exchange::Exchange> exchange_;         // the same
   std::unique_ptr<store_backup::Keeper> store_backups_;  // null without a place for them
   access::SystemSecureRandom secure_random_;
   // This and the next six: null with --auth=off.

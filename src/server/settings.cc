@@ -495,8 +495,8 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
     return "--encryption-key-file and --encryption-key-command are for --engine=rocksdb, not "
            "memory";
   if (std::optional<std::string> wrong = CheckEncryption(s->encryption)) return wrong;
-  if (std::optional<std::string> wrong = CheckObjectStore(
-          s->object_store, {s->backup_dir, s->store_backup.place}))
+  if (std::optional<std::string> wrong =
+          CheckObjectStore(s->object_store, {s->backup_dir, s->store_backup.place}))
     return wrong;
   for (const char* option : {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace",
                              "--ceph-split-bytes", "--ceph-split-keys", "--eventual-staleness"}) {

@@ -49,9 +49,8 @@ class Server {
   static Result<std::unique_ptr<Server>> At(const StoreBackupCommand& command) {
     ASSIGN_OR_RETURN(
         api_client::Endpoint endpoint,
-        api_client::FindEndpoint(
-            {command.endpoint_url, command.region, command.authorities_file},
-            api_client::ProcessEnvironment()));
+        api_client::FindEndpoint({command.endpoint_url, command.region, command.authorities_file},
+                                 api_client::ProcessEnvironment()));
     return std::unique_ptr<Server>(new Server(std::move(endpoint)));
   }
 
@@ -74,8 +73,7 @@ class Server {
 
  private:
   explicit Server(api_client::Endpoint endpoint)
-      : endpoint_(std::move(endpoint)),
-        client_(endpoint_.url, Limits(), endpoint_.trust, clock_) {}
+      : endpoint_(std::move(endpoint)), client_(endpoint_.url, Limits(), endpoint_.trust, clock_) {}
   static egress::Limits Limits() {
     egress::Limits limits;
     limits.body_bytes = 64 << 20;
@@ -181,8 +179,8 @@ Result<int> BackUpDirectory(const StoreBackupCommand& command, Place& place, con
   options.flow = FlowOf(command);
   options.version = STATOR_VERSION;
   if (keys != nullptr) options.key_id = keys->key_id();
-  ASSIGN_OR_RETURN(const Backup made, store_backup::MakeBackup(*engine, command.data_dir, place,
-                                                               clock, options));
+  ASSIGN_OR_RETURN(const Backup made,
+                   store_backup::MakeBackup(*engine, command.data_dir, place, clock, options));
   const Summary summary = store_backup::SummaryOf(made);
   if (command.json) {
     fmt::print("{}", PrintableLines(RenderSummary(summary)));
@@ -294,9 +292,8 @@ void AddStoreBackupCommands(CLI::App* app, StoreBackupCommand* command) {
   backup->add_flag("--json", command->json, "print JSON");
   AddCommon(backup, command);
   AddEncryptionOptions(backup, &command->encryption);
-  backup
-      ->add_option("--endpoint-url", command->endpoint_url,
-                   "the server to ask; AWS_ENDPOINT_URL or http://127.0.0.1:8000 if absent");
+  backup->add_option("--endpoint-url", command->endpoint_url,
+                     "the server to ask; AWS_ENDPOINT_URL or http://127.0.0.1:8000 if absent");
   backup->add_option("--region", command->region, "Region that calls are signed for");
   backup->add_option("--ca", command->authorities_file,
                      "certificates of the authorities that an https:// server is trusted by");
@@ -304,8 +301,9 @@ void AddStoreBackupCommands(CLI::App* app, StoreBackupCommand* command) {
 
   CLI::App* restore =
       app->add_subcommand("restore", "make a data directory of a backup of a whole store");
-  restore->add_option("--from", command->place,
-                      "where backups are: a directory, or https://HOST/BUCKET/PREFIX")
+  restore
+      ->add_option("--from", command->place,
+                   "where backups are: a directory, or https://HOST/BUCKET/PREFIX")
       ->required();
   restore->add_option("--data-dir", command->data_dir, "the directory to fill, new or empty")
       ->required();

@@ -20,6 +20,7 @@ Result<std::string> RenderStoreBackups(store_backup::Keeper& keeper);
 // {"id", "as_of", ...}
 std::string RenderSummary(const store_backup::Summary& summary);
 
-void AddStoreBackupGauges(const store_backup::Keeper& keeper, std::map<std::string, double>* gauges);
+void AddStoreBackupGauges(const store_backup::Keeper& keeper,
+                          std::map<std::string, double>* gauges);
 
 }  // namespace stator::server

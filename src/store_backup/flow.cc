@@ -30,8 +30,8 @@ Status Flow::Moved(size_t bytes) {
   bytes_ += bytes;
   if (options_.moved) options_.moved(bytes);
   while (options_.bytes_per_second > 0) {
-    const double due = static_cast<double>(bytes_) * 1e6 /
-                       static_cast<double>(options_.bytes_per_second);
+    const double due =
+        static_cast<double>(bytes_) * 1e6 / static_cast<double>(options_.bytes_per_second);
     const int64_t early = began_micros_ + static_cast<int64_t>(due) - clock_.TicksMicros();
     if (early <= 0) break;
     TRY(CheckStop());

@@ -19,8 +19,8 @@ namespace stator::store_backup {
 inline constexpr size_t kPieceBytes = 1 << 20;
 
 struct FlowOptions {
-  uint64_t bytes_per_second = 0;             // 0: no bound
-  const std::atomic<bool>* stop = nullptr;   // null: never
+  uint64_t bytes_per_second = 0;              // 0: no bound
+  const std::atomic<bool>* stop = nullptr;    // null: never
   std::function<void(uint64_t bytes)> moved;  // hears each piece; may be null
 };
 
@@ -32,7 +32,7 @@ class Flow {
   // Counts a piece and waits until it keeps to the rate. kUnavailable once told to stop.
   Status Moved(size_t bytes);
   Status CheckStop() const;
-  // For bytes that nobody moves.
+  // Counts bytes that the place has already.
   void Skipped(uint64_t bytes) const {
     if (options_.moved) options_.moved(bytes);
   }

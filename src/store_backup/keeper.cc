@@ -157,9 +157,9 @@ void Keeper::Make() {
   options_.place->End();
   if (!removed.ok()) return Fail("Old backups of the store were not removed", removed.error());
   if (removed->backups + removed->objects > 0) {
-    LogInfo("store_backups_removed", {{"backups", removed->backups},
-                                      {"objects", removed->objects},
-                                      {"bytes", removed->bytes}});
+    LogInfo(
+        "store_backups_removed",
+        {{"backups", removed->backups}, {"objects", removed->objects}, {"bytes", removed->bytes}});
   }
 }
 

@@ -53,13 +53,13 @@ class Keeper {
     bool running = false;
     uint64_t total_bytes = 0;  // of the one that runs; this and the next
     uint64_t done_bytes = 0;
-    uint64_t made = 0;    // by this process; this and the next
+    uint64_t made = 0;  // by this process; this and the next
     uint64_t failed = 0;
-    std::optional<Summary> last;          // the newest that the place is known to have
-    double last_seconds = 0;              // that it took, if this process made it
-    std::optional<std::string> failure;   // why the last attempt failed; nothing: it did not
+    std::optional<Summary> last;         // the newest that the place is known to have
+    double last_seconds = 0;             // that it took, if this process made it
+    std::optional<std::string> failure;  // why the last attempt failed; nothing: it did not
     int64_t failure_micros = 0;
-    std::optional<int64_t> next_micros;   // when one is due; nothing: it is not known, or never
+    std::optional<int64_t> next_micros;  // when one is due; nothing: it is not known, or never
   };
 
   // The engine and the clock, which is the product's, must outlive the object.

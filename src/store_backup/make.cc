@@ -166,9 +166,9 @@ Status Publish(Place& place, const Backup& backup) {
   const std::string name = ManifestName(backup.id);
   const std::string text = FormatManifest(backup);
   if (text.size() > kMostManifestBytes) {
-    return Error(ErrorCode::kUnavailable,
-                 fmt::format("The manifest of the backup has more than {} MB.",
-                             kMostManifestBytes >> 20));
+    return Error(
+        ErrorCode::kUnavailable,
+        fmt::format("The manifest of the backup has more than {} MB.", kMostManifestBytes >> 20));
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<transfer::ObjectWriter> writer, place.Write(name));
   TRY(writer->Append(text));

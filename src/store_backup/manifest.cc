@@ -81,7 +81,9 @@ uint64_t NumberIn(std::string_view id) {
   return error == std::errc() && end == id.data() + kNumberDigits ? number : 0;
 }
 
-std::string ManifestName(std::string_view id) { return fmt::format("{}{}{}", kFolder, id, kSuffix); }
+std::string ManifestName(std::string_view id) {
+  return fmt::format("{}{}{}", kFolder, id, kSuffix);
+}
 
 std::string_view IdInName(std::string_view name) {
   if (!name.starts_with(kFolder) || !name.ends_with(kSuffix) ||
@@ -92,7 +94,9 @@ std::string_view IdInName(std::string_view name) {
   return NumberIn(name) == 0 ? std::string_view() : name;
 }
 
-std::string ObjectName(const File& file) { return fmt::format("objects/{}-{}", file.hash, file.bytes); }
+std::string ObjectName(const File& file) {
+  return fmt::format("objects/{}-{}", file.hash, file.bytes);
+}
 
 std::string HashOf(std::string_view text) {
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
@@ -130,7 +134,8 @@ Result<Backup> ParseManifest(std::string_view text, std::string_view name) {
     return damaged("its checksum is another");
   simdjson::dom::parser parser;
   element json;
-  if (parser.parse(text.data(), cut).get(json) != simdjson::SUCCESS) return damaged("it is no JSON");
+  if (parser.parse(text.data(), cut).get(json) != simdjson::SUCCESS)
+    return damaged("it is no JSON");
   Members members(json);
   if (members.Text("Format") != kFormat) return damaged("it is no manifest of a store's backup");
   if (members.Whole("Version") > kVersion) {

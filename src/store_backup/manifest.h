@@ -30,8 +30,8 @@ struct Backup {
   // `until_micros`.
   int64_t as_of_micros = 0;
   int64_t until_micros = 0;
-  std::string version;  // of Stator
-  std::string key_id;   // of the master key that a restored store needs; empty: it is plain
+  std::string version;     // of Stator
+  std::string key_id;      // of the master key that a restored store needs; empty: it is plain
   uint64_t new_bytes = 0;  // what it added to the place: this and the next
   uint64_t new_files = 0;
   std::vector<File> files;  // by name

@@ -38,8 +38,8 @@ Status Prepare(const std::string& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) return FileError("create the directory", directory, error.value());
-  const bool left = fs::exists(PathOf(directory, kMark), error) &&
-                    !fs::exists(PathOf(directory, kFormat), error);
+  const bool left =
+      fs::exists(PathOf(directory, kMark), error) && !fs::exists(PathOf(directory, kFormat), error);
   std::vector<fs::path> found;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
@@ -51,8 +51,8 @@ Status Prepare(const std::string& directory) {
         fmt::format("{} is not empty: it holds {}. Name a directory that is new or empty.",
                     directory, found.front().filename().string()));
   }
-  const FileHandle mark(::open(PathOf(directory, kMark).c_str(),
-                               O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const FileHandle mark(
+      ::open(PathOf(directory, kMark).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (mark.fd() < 0) return FileError("create", PathOf(directory, kMark), errno);
   TRY(transfer::SyncDirectory(directory));
   for (const fs::path& path : found) {

@@ -29,13 +29,13 @@ class S3Place final : public Place {
   Result<std::vector<Entry>> List(std::string_view folder) override {
     std::vector<Entry> found;
     const int64_t now = clock_.NowMicros();
-    TRY(client_->ListAll(
-        bucket_, fmt::format("{}{}/", prefix_, folder), [&](const s3::Object& object) {
-          const std::optional<int64_t> written = ParseTime(object.modified);
-          found.push_back({object.key.substr(prefix_.size()), object.bytes,
-                           !written || *written + kInUseMicros > now});
-          return OkStatus();
-        }));
+    TRY(client_->ListAll(bucket_, fmt::format("{}{}/", prefix_, folder),
+                         [&](const s3::Object& object) {
+                           const std::optional<int64_t> written = ParseTime(object.modified);
+                           found.push_back({object.key.substr(prefix_.size()), object.bytes,
+                                            !written || *written + kInUseMicros > now});
+                           return OkStatus();
+                         }));
     return found;
   }
 

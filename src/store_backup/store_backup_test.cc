@@ -215,7 +215,7 @@ TEST_F(StoreBackup, NamesTheObjectThatIsNotAsItWas) {
       EXPECT_THAT(status.error().message(), HasSubstr("the file " + file.name));
       EXPECT_THAT(status.error().message(), HasSubstr(std::string(why)));
       EXPECT_FALSE(VerifyBackup(*place_, *made, {}).ok());
-      // What was written so far is no store.
+      // The files that were written so far are no store.
       EXPECT_FALSE(kv_rocks::OpenRocks({.path = restored()}).ok());
     };
     if (!whole.empty()) {
@@ -371,7 +371,7 @@ TEST_F(StoreBackup, IsThereWholeOrNotAtAll) {
     batch.deletes.push_back({kItems, "x"});
     batch.deletes.push_back({kLog, "x"});
     ASSERT_TRUE(kv::ApplyAndWait(*engine_, std::move(batch)).ok());
-    // What is of no backup goes, so that each round begins alike.
+    // Objects of no backup go, so that each round begins alike.
     ASSERT_TRUE(RemoveOld(*place_, 0).ok());
     EXPECT_TRUE(Objects().empty());
   }
@@ -460,13 +460,12 @@ TEST_F(StoreBackup, FullDiskFailsTheBackupOnly) {
   // No room for the flush that a checkpoint begins with.
   engine_ = nullptr;
   std::atomic<uint64_t> free = uint64_t{1} << 40;
-  engine_ = *kv_rocks::OpenRocks({.path = data(),
-                                  .memory_budget_bytes = 16 << 20,
-                                  .sync = false,
-                                  .reserve_free_bytes = 64 << 20,
-                                  .free_bytes = [&free](const std::string&) {
-                                    return std::optional<uint64_t>(free.load());
-                                  }});
+  engine_ = *kv_rocks::OpenRocks(
+      {.path = data(),
+       .memory_budget_bytes = 16 << 20,
+       .sync = false,
+       .reserve_free_bytes = 64 << 20,
+       .free_bytes = [&free](const std::string&) { return std::optional<uint64_t>(free.load()); }});
   PutNoise(3, 6);
   free = (64 << 20) + 1000;
   place_ = MakeDirectoryPlace(backups(), 0);

@@ -283,6 +283,12 @@ test('management calls are actions, and health is open', async () => {
   const alices = await call('stator', credentials.alice, 'POST', '/_stator/reset');
   assert.equal(alices.status, 403);
   assert.match(alices.json().message, /is not authorized to perform: stator:Reset on resource: \*/);
+  for (const [method, target, action] of [['POST', 'backup', 'BackupStore'], ['GET', 'backup', 'GetStoreBackup'], ['GET', 'backup/list', 'GetStoreBackup']]) {
+    const refused = await call('stator', credentials.alice, method, `/_stator/${target}`);
+    assert.equal(refused.status, 403);
+    assert.ok(refused.json().message.includes(`is not authorized to perform: stator:${action} on resource: *`), refused.text);
+    assert.equal((await call('stator', kRoot, method, `/_stator/${target}`)).status, 409);
+  }
   const metrics = await call('stator', kRoot, 'GET', '/metrics');
   assert.match(metrics.text, /^stator_denied_requests [1-9]/m);
   assert.match(metrics.text, /^stator_unverified_signatures [1-9]/m);
