@@ -138,6 +138,10 @@ Result<int> AskForBackup(const StoreBackupCommand& command) {
     element failure;
     if (WholeIn(state, "failed") > failed && state["failure"].get(failure) == simdjson::SUCCESS)
       return Error(ErrorCode::kUnavailable, TextIn(failure, "message"));
+    bool running = false;
+    if (state["running"].get(running) != simdjson::SUCCESS || !running)
+      return Error(ErrorCode::kUnavailable,
+                   "The server was started anew while it made the backup: give the command again.");
   }
 }
 
@@ -199,15 +203,14 @@ Result<int> BackUpDirectory(const StoreBackupCommand& command, Place& place, con
 
 Result<int> ListPlace(const StoreBackupCommand& command, Place& place) {
   std::vector<std::string> damaged;
-  ASSIGN_OR_RETURN(const std::vector<Backup> backups, store_backup::ListBackups(place, &damaged));
-  for (const Backup& each : backups) {
+  TRY(store_backup::VisitBackups(place, SIZE_MAX, &damaged, [&](const Backup& each) {
     const Summary summary = store_backup::SummaryOf(each);
     if (command.json) {
       fmt::print("{}", PrintableLines(RenderSummary(summary)));
     } else {
       PrintLine(summary);
     }
-  }
+  }));
   return PrintDamaged(damaged);
 }
 

@@ -81,9 +81,9 @@ Keeper::View Keeper::view() const {
 }
 
 Result<std::vector<Summary>> Keeper::List(std::vector<std::string>* damaged) {
-  ASSIGN_OR_RETURN(const std::vector<Backup> backups, ListBackups(*options_.place, damaged));
   std::vector<Summary> list;
-  for (const Backup& each : backups) list.push_back(SummaryOf(each));
+  TRY(VisitBackups(*options_.place, kMostListed, damaged,
+                   [&](const Backup& each) { list.push_back(SummaryOf(each)); }));
   return list;
 }
 
@@ -126,7 +126,10 @@ void Keeper::Make() {
   options.total = [this](uint64_t bytes) { total_bytes_ = bytes; };
   const Result<Backup> made =
       MakeBackup(engine_, options_.data_dir, *options_.place, clock_, options);
-  if (!made.ok()) return Fail("The backup of the store failed", made.error());
+  if (!made.ok()) {
+    leavings_ = true;
+    return Fail("The backup of the store failed", made.error());
+  }
   const double seconds = static_cast<double>(machine.TicksMicros() - began) / 1e6;
   const Summary summary = SummaryOf(*made);
   LogInfo("store_backup", {{"id", summary.id},
@@ -150,12 +153,13 @@ void Keeper::Make() {
                               summary.new_bytes));
   }
   // The backup is there whatever becomes of the old ones.
-  if (stop_) return;
+  if (stop_ || (options_.keep == 0 && !leavings_)) return;
   if (const Status begun = options_.place->Begin(); !begun.ok())
     return Fail("Old backups of the store were not removed", begun.error());
   const Result<Removed> removed = RemoveOld(*options_.place, options_.keep);
   options_.place->End();
   if (!removed.ok()) return Fail("Old backups of the store were not removed", removed.error());
+  leavings_ = false;
   if (removed->backups + removed->objects > 0) {
     LogInfo(
         "store_backups_removed",

@@ -75,7 +75,8 @@ class Keeper {
   // Begins one if it is due. Returns whether something runs.
   bool Look();
   View view() const;
-  // Reads the list; *damaged gets sentences on those that cannot be read. Blocks.
+  // Reads the newest kMostListed; *damaged gets sentences on those that cannot be read. Blocks.
+  static constexpr size_t kMostListed = 1000;
   Result<std::vector<Summary>> List(std::vector<std::string>* damaged);
 
   const KeeperOptions& options() const { return options_; }
@@ -100,6 +101,7 @@ class Keeper {
   bool learned_ GUARDED_BY(mutex_) = false;  // whether the place was asked for its newest
   int64_t tried_micros_ GUARDED_BY(mutex_) = 0;
   View view_ GUARDED_BY(mutex_);
+  bool leavings_ = true;  // the thread's own: the place may have objects of no backup
   std::thread thread_;
 };
 

@@ -202,31 +202,37 @@ Result<Backup> ReadBackup(Place& place, const std::string& id) {
   return ParseManifest(text, name);
 }
 
-Result<std::vector<Backup>> ListBackups(Place& place, std::vector<std::string>* damaged) {
+Result<std::vector<std::string>> BackupIds(Place& place) {
   ASSIGN_OR_RETURN(const std::vector<Entry> entries, place.List("backups"));
-  std::vector<Backup> backups;
+  std::vector<std::string> ids;
   for (const Entry& each : entries) {
     const std::string_view id = IdInName(each.name);
-    if (id.empty()) continue;
-    Result<Backup> backup = ReadBackup(place, std::string(id));
+    if (!id.empty()) ids.emplace_back(id);
+  }
+  return ids;
+}
+
+Status VisitBackups(Place& place, size_t most, std::vector<std::string>* damaged,
+                    const std::function<void(Backup backup)>& visit) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> ids, BackupIds(place));
+  for (size_t i = ids.size() - std::min(most, ids.size()); i < ids.size(); ++i) {
+    Result<Backup> backup = ReadBackup(place, ids[i]);
     if (backup.ok()) {
-      backups.push_back(*std::move(backup));
+      visit(*std::move(backup));
     } else if (damaged != nullptr && backup.error().code() != ErrorCode::kResourceNotFound) {
       damaged->push_back(backup.error().message());
     } else {
       return std::move(backup).error();
     }
   }
-  return backups;
+  return OkStatus();
 }
 
 Result<Backup> NewestBackup(Place& place) {
-  ASSIGN_OR_RETURN(std::vector<Entry> entries, place.List("backups"));
-  std::reverse(entries.begin(), entries.end());
-  for (const Entry& each : entries) {
-    const std::string_view id = IdInName(each.name);
-    if (id.empty()) continue;
-    Result<Backup> backup = ReadBackup(place, std::string(id));
+  ASSIGN_OR_RETURN(std::vector<std::string> ids, BackupIds(place));
+  std::reverse(ids.begin(), ids.end());
+  for (const std::string& id : ids) {
+    Result<Backup> backup = ReadBackup(place, id);
     if (backup.ok() || backup.error().code() != ErrorCode::kCorruption) return backup;
     LogWarn("store_backup_not_read", {{"error", backup.error().message()}});
   }
@@ -241,10 +247,9 @@ Result<Backup> MakeBackup(kv::Engine& engine, const std::string& data_dir, Place
   Backup backup;
   backup.version = options.version;
   backup.key_id = options.key_id;
-  ASSIGN_OR_RETURN(const std::vector<Entry> entries, place.List("backups"));
+  ASSIGN_OR_RETURN(const std::vector<std::string> ids, BackupIds(place));
   // A damaged manifest has a number, too.
-  for (const Entry& each : entries)
-    backup.number = std::max(backup.number, NumberIn(IdInName(each.name)));
+  for (const std::string& id : ids) backup.number = std::max(backup.number, NumberIn(id));
   ++backup.number;
 
   const std::string checkpoint = CheckpointOf(data_dir);
@@ -269,24 +274,25 @@ Result<Backup> MakeBackup(kv::Engine& engine, const std::string& data_dir, Place
 }
 
 Result<Removed> RemoveOld(Place& place, uint64_t keep) {
-  Result<std::vector<Backup>> listed = ListBackups(place, nullptr);
-  if (!listed.ok()) {
-    return Error(ErrorCode::kUnavailable,
-                 fmt::format("No old backup was removed, because one cannot be read and may need "
-                             "any object: {} Remove its manifest if it is of no use.",
-                             listed.error().message()));
-  }
-  Removed removed;
+  ASSIGN_OR_RETURN(const std::vector<std::string> ids, BackupIds(place));
+  const size_t gone = keep == 0 || ids.size() <= keep ? 0 : ids.size() - keep;
+  // All manifests are read before the first goes.
   std::set<std::string> needed;
   std::set<std::string> dropped;
-  const size_t gone = keep == 0 || listed->size() <= keep ? 0 : listed->size() - keep;
-  for (size_t i = gone; i < listed->size(); ++i)
-    for (const File& file : (*listed)[i].files) needed.insert(ObjectName(file));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const Result<Backup> backup = ReadBackup(place, ids[i]);
+    if (!backup.ok()) {
+      return Error(ErrorCode::kUnavailable,
+                   fmt::format("No old backup was removed, because one cannot be read and may need "
+                               "any object: {} Remove its manifest if it is of no use.",
+                               backup.error().message()));
+    }
+    for (const File& file : backup->files) (i < gone ? dropped : needed).insert(ObjectName(file));
+  }
+  Removed removed;
   for (size_t i = 0; i < gone; ++i) {
-    const Backup& old = (*listed)[i];
-    TRY(place.Remove(ManifestName(old.id)));
+    TRY(place.Remove(ManifestName(ids[i])));
     ++removed.backups;
-    for (const File& file : old.files) dropped.insert(ObjectName(file));
   }
   ASSIGN_OR_RETURN(const std::vector<Entry> objects, place.List("objects"));
   for (const Entry& each : objects) {

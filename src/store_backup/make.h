@@ -34,9 +34,13 @@ Result<Backup> MakeBackup(kv::Engine& engine, const std::string& data_dir, Place
 // Removes what a killed MakeBackup has left in the data directory of a store that is open.
 void RemoveCheckpoint(const std::string& data_dir);
 
-// Returns the backups that are there, the oldest first. A manifest that cannot be read is named in
-// *damaged, which may be null: then it is an error.
-Result<std::vector<Backup>> ListBackups(Place& place, std::vector<std::string>* damaged);
+// Returns the ids of the backups that are there, the oldest first. Their manifests may be damaged.
+Result<std::vector<std::string>> BackupIds(Place& place);
+// Visits the backups that are there, the oldest first, the newest `most` only; one at a time is in
+// memory. A manifest that cannot be read is named in *damaged, which may be null: then it is an
+// error.
+Status VisitBackups(Place& place, size_t most, std::vector<std::string>* damaged,
+                    const std::function<void(Backup backup)>& visit);
 // Returns the newest sound backup; kResourceNotFound if there is none.
 Result<Backup> NewestBackup(Place& place);
 // Reads one by its id.

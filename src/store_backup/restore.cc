@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -102,10 +103,10 @@ Result<Backup> FindBackup(Place& place, const std::string& at) {
         "{} is neither the id of a backup nor a time such as 2026-11-27T11:00:00Z.", at));
   }
   std::vector<std::string> damaged;
-  ASSIGN_OR_RETURN(std::vector<Backup> backups, ListBackups(place, &damaged));
   std::optional<Backup> newest;
-  for (Backup& each : backups)
+  TRY(VisitBackups(place, SIZE_MAX, &damaged, [&](Backup each) {
     if (each.as_of_micros <= *moment) newest = std::move(each);
+  }));
   if (newest) return *std::move(newest);
   return Error(ErrorCode::kResourceNotFound,
                fmt::format("There is no backup as old as {} in {}.", at, place.name()));

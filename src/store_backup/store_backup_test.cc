@@ -121,6 +121,13 @@ class StoreBackup : public testing::Test {
     return names;
   }
 
+  Result<std::vector<Backup>> ListBackups(std::vector<std::string>* damaged = nullptr) {
+    std::vector<Backup> list;
+    TRY(VisitBackups(*place_, SIZE_MAX, damaged,
+                     [&](Backup each) { list.push_back(std::move(each)); }));
+    return list;
+  }
+
   const kv_rocks::TemporaryDirectory directory_;
   std::shared_ptr<const crypt::FileKeys> keys_;
   ManualClock clock_{1'795'778'431'000'000};  // 2026-11-27T11:20:31Z
@@ -160,7 +167,7 @@ TEST_F(StoreBackup, CopiesWhatIsNew) {
   EXPECT_EQ(Restored(*first), of_first);
   EXPECT_EQ(Restored(*second), of_second);
 
-  const Result<std::vector<Backup>> list = ListBackups(*place_, nullptr);
+  const Result<std::vector<Backup>> list = ListBackups();
   ASSERT_TRUE(list.ok());
   ASSERT_EQ(list->size(), 2u);
   EXPECT_EQ(list->back().new_bytes, second->new_bytes);
@@ -288,7 +295,7 @@ TEST_F(StoreBackup, KeepsTheNewestAndWhatTheyNeed) {
   ASSERT_TRUE(removed.ok());
   EXPECT_EQ(removed->backups, 3u);
   EXPECT_GT(removed->objects, 1u);
-  EXPECT_EQ(ListBackups(*place_, nullptr)->size(), 2u);
+  EXPECT_EQ(ListBackups()->size(), 2u);
   std::set<std::string> needed;
   for (int i = 3; i < 5; ++i) {
     for (const File& file : made[i].files) needed.insert(ObjectName(file).substr(8));
@@ -312,7 +319,7 @@ TEST_F(StoreBackup, RemovesNothingBesideADamagedManifest) {
   EXPECT_THAT(removed.error().message(), HasSubstr(second->id));
   EXPECT_EQ(Objects(), objects);
   std::vector<std::string> damaged;
-  EXPECT_EQ(ListBackups(*place_, &damaged)->size(), 1u);
+  EXPECT_EQ(ListBackups(&damaged)->size(), 1u);
   ASSERT_EQ(damaged.size(), 1u);
   EXPECT_THAT(damaged[0], HasSubstr(second->id));
   // The next backup has a number of its own, and takes what the last sound one has.
@@ -355,7 +362,7 @@ TEST_F(StoreBackup, IsThereWholeOrNotAtAll) {
   for (int writes = 0;; ++writes) {
     EndingPlace ending(*place_, writes);
     const Result<Backup> made = MakeBackup(*engine_, data(), ending, clock_, {});
-    const size_t there = ListBackups(*place_, nullptr)->size();
+    const size_t there = ListBackups()->size();
     EXPECT_FALSE(fs::exists(data() + "/store-backup.links"));
     if (made.ok()) {
       EXPECT_EQ(there, 1u);
@@ -389,7 +396,7 @@ TEST_F(StoreBackup, RemovalThatIsCutShortLosesNothing) {
     EndingPlace ending(*place_, steps);
     const Result<Removed> removed = RemoveOld(ending, 1);
     EXPECT_TRUE(VerifyBackup(*place_, made.back(), {}).ok()) << steps;
-    const Result<std::vector<Backup>> left = ListBackups(*place_, nullptr);
+    const Result<std::vector<Backup>> left = ListBackups();
     ASSERT_TRUE(left.ok());
     for (const Backup& each : *left) EXPECT_TRUE(VerifyBackup(*place_, each, {}).ok()) << steps;
     if (removed.ok()) break;
@@ -454,7 +461,7 @@ TEST_F(StoreBackup, FullDiskFailsTheBackupOnly) {
   ASSERT_FALSE(made.ok());
   EXPECT_THAT(made.error().message(), HasSubstr("not for backups of the store"));
   ASSERT_TRUE(Put(*engine_, "a", "b").ok());
-  EXPECT_TRUE(ListBackups(*place_, nullptr)->empty());
+  EXPECT_TRUE(ListBackups()->empty());
   EXPECT_TRUE(Objects().empty());
 
   // No room for the flush that a checkpoint begins with.
