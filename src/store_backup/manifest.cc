@@ -130,7 +130,7 @@ Result<Backup> ParseManifest(std::string_view text, std::string_view name) {
   };
   const size_t cut = text.find('\n');
   if (cut == std::string_view::npos || text.size() != cut + 2 + kHashDigits ||
-      text.substr(cut + 1, kHashDigits) != HashOf(text.substr(0, cut)))
+      text.back() != '\n' || text.substr(cut + 1, kHashDigits) != HashOf(text.substr(0, cut)))
     return damaged("its checksum is another");
   simdjson::dom::parser parser;
   element json;

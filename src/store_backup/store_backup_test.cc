@@ -230,6 +230,12 @@ TEST_F(StoreBackup, NamesTheObjectThatIsNotAsItWas) {
       damaged[damaged.size() / 2] ^= 1;
       WriteFile(path, damaged);
       refused("checksum");
+      // Swapped: the bytes of another one.
+      std::string other = FileText(fmt::format("{}/{}", backups(), ObjectName(made->files.back())));
+      if (file.name == made->files.back().name) other = std::string(1, 'x');
+      other.resize(whole.size());
+      WriteFile(path, other);
+      refused("checksum");
       WriteFile(path, whole.substr(1));
       refused("bytes in place of");
     }
@@ -237,7 +243,6 @@ TEST_F(StoreBackup, NamesTheObjectThatIsNotAsItWas) {
     refused("is missing");
     WriteFile(path, whole);
   }
-  // Swapped: two files of the same size.
   EXPECT_TRUE(VerifyBackup(*place_, *made, {}).ok());
 }
 
