@@ -77,17 +77,18 @@ class MemoryEngine::Pinned final : public PinnedRange {
     bool full = false;
     std::string last;  // the last key that was looked at
     if (const auto found = engine_.tablets_.find(tablet_); found != engine_.tablets_.end()) {
-      found->second.entries.Scan(next_, end_, false, [&](std::string_view key, std::string_view value) {
-        while (kept != kept_.end() && kept->first < key) take_kept();
-        if (kept != kept_.end() && kept->first == key) {
-          take_kept();
-        } else {
-          take(key, value);
-        }
-        full = bytes >= kStretchBytes;
-        if (full) last = key;
-        return !full;
-      });
+      found->second.entries.Scan(next_, end_, false,
+                                 [&](std::string_view key, std::string_view value) {
+                                   while (kept != kept_.end() && kept->first < key) take_kept();
+                                   if (kept != kept_.end() && kept->first == key) {
+                                     take_kept();
+                                   } else {
+                                     take(key, value);
+                                   }
+                                   full = bytes >= kStretchBytes;
+                                   if (full) last = key;
+                                   return !full;
+                                 });
     }
     if (!full) {
       while (kept != kept_.end()) take_kept();

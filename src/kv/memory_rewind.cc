@@ -25,7 +25,7 @@ class MemoryEngine::Rewinding final : public RewindPoint {
  public:
   // The caller holds the lock, alone.
   Rewinding(MemoryEngine& engine, std::vector<kv::Watched> watched,
-        std::shared_ptr<RewindBudget> budget)
+            std::shared_ptr<RewindBudget> budget)
       : engine_(engine), budget_(std::move(budget)), watches_(watched.size()) {
     for (size_t i = 0; i < watched.size(); ++i) {
       Watch& watch = watches_[i];

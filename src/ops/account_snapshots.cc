@@ -35,10 +35,10 @@ std::function<bool(std::string_view)> OwnTokens(const std::string& account) {
 Result<std::string> AccountSnapshots::AccountOf(std::string_view key_id) const {
   if (key_id.empty() || key_id == environment_.settings.account) return std::string();
   if (isolated_ == nullptr) {
-    return ValidationError(
-        fmt::format("Only the default account, {}, has snapshots here: access keys have accounts of "
-                    "their own with --isolate=access-key",
-                    environment_.settings.account));
+    return ValidationError(fmt::format(
+        "Only the default account, {}, has snapshots here: access keys have accounts of "
+        "their own with --isolate=access-key",
+        environment_.settings.account));
   }
   return IsolatedAccounts::AccountOfKey(key_id);
 }

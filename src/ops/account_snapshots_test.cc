@@ -36,8 +36,8 @@ struct World : TestWorld {
 
   // Runs an operation of the key; empty: of the default account.
   template <typename Response, typename Request>
-  Result<Response> As(std::string_view key, void (*operation)(Context&, Request, Callback<Response>),
-                      Request request) {
+  Result<Response> As(std::string_view key,
+                      void (*operation)(Context&, Request, Callback<Response>), Request request) {
     Result<IsolatedAccounts::Use> use = isolated.Enter(key);
     if (!use.ok()) return use.error();
     std::optional<Result<Response>> answer;
@@ -92,8 +92,7 @@ struct World : TestWorld {
       const auto items = As(key, &Scan, all);
       ASSERT_TRUE(items.ok()) << items.error().message();
       size_t with_a = 0;
-      for (const model::ItemView item : *items->items)
-        with_a += !item.Find("a").empty();
+      for (const model::ItemView item : *items->items) with_a += !item.Find("a").empty();
       EXPECT_EQ(static_cast<int64_t>(items->items->size()), store->Counts(*table)->items);
       for (const table::IndexDescriptor& index : table->descriptor.indexes) {
         ScanRequest entries;

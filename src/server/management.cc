@@ -410,20 +410,19 @@ void Management::AddSnapshots() {
          return ForgetSnapshot(*m.options_.snapshots, call.name, call.query);
        }},
   };
-  static const std::string kPaths[] = {
-      "/_stator/snapshot", "/_stator/accounts/NAME/snapshot",
-      "/_stator/restore",  "/_stator/accounts/NAME/restore",
-      "/_stator/snapshots", "/_stator/accounts/NAME/snapshots"};
+  static const std::string kPaths[] = {"/_stator/snapshot",  "/_stator/accounts/NAME/snapshot",
+                                       "/_stator/restore",   "/_stator/accounts/NAME/restore",
+                                       "/_stator/snapshots", "/_stator/accounts/NAME/snapshots"};
   for (const Row& row : kRows) {
     for (const std::string& path : kPaths) {
       if (!path.ends_with("/" + std::string(row.word))) continue;
       if (options_.snapshots == nullptr) {
-        routes_.Add({row.method, path, "409: only with --in-memory", Route::Runs::kHere,
-                     [](const Call&) {
-                       return Message(409,
-                                      "Snapshots are for a server with --in-memory: one that keeps "
-                                      "its store on disk or in a pool has backups");
-                     }});
+        routes_.Add(
+            {row.method, path, "409: only with --in-memory", Route::Runs::kHere, [](const Call&) {
+               return Message(409,
+                              "Snapshots are for a server with --in-memory: one that keeps "
+                              "its store on disk or in a pool has backups");
+             }});
         continue;
       }
       routes_.Add({row.method, path, row.does, Route::Runs::kSlowly,

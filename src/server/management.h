@@ -103,8 +103,8 @@ class Management {
     management::HotKeys* hot_keys = nullptr;
     // Null: this server cannot be drained.
     const Presence* presence = nullptr;
-    const WriteLinks* links = nullptr;          // null: this server forwards no writes
-    ops::IsolatedAccounts* isolated = nullptr;  // null: access keys have no accounts of their own
+    const WriteLinks* links = nullptr;           // null: this server forwards no writes
+    ops::IsolatedAccounts* isolated = nullptr;   // null: access keys have no accounts of their own
     ops::AccountSnapshots* snapshots = nullptr;  // null: the store cannot go back
     // What a reset must repeat; empty: nothing, for the store ends with the server.
     std::string store_name = {};

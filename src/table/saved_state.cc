@@ -205,8 +205,8 @@ class SavedState::Way {
       }
     }
     for (const TablePtr& table : current_) {
-      const bool same = std::find(saved_.tables_.begin(), saved_.tables_.end(), table) !=
-                        saved_.tables_.end();
+      const bool same =
+          std::find(saved_.tables_.begin(), saved_.tables_.end(), table) != saved_.tables_.end();
       gates.Release(table->gate.get(), /*retire=*/!same);
     }
     return returned;
@@ -216,9 +216,9 @@ class SavedState::Way {
   // Where the keys of a tablet belong.
   struct Place {
     const Table* table = nullptr;
-    const IndexDescriptor* index = nullptr;         // null: items, and local entries
-    std::shared_ptr<throughput::Meter> meter;       // that goes on; null: a new one, or none
-    bool remembered = false;                        // the table has a history
+    const IndexDescriptor* index = nullptr;    // null: items, and local entries
+    std::shared_ptr<throughput::Meter> meter;  // that goes on; null: a new one, or none
+    bool remembered = false;                   // the table has a history
   };
 
   void Empty(kv::Tablet tablet) { batch_.range_deletes.push_back({tablet, "", ""}); }
@@ -268,8 +268,7 @@ class SavedState::Way {
       if (!index.is_global()) continue;
       std::shared_ptr<throughput::Meter> meter;
       for (size_t i = 0; now != nullptr && i < now->meters.indexes.size(); ++i) {
-        if (now->descriptor.indexes[i].tablet_id == index.tablet_id)
-          meter = now->meters.indexes[i];
+        if (now->descriptor.indexes[i].tablet_id == index.tablet_id) meter = now->meters.indexes[i];
       }
       places_[descriptor.TabletOf(index)] = {&saved, &index, std::move(meter), remembered};
     }
@@ -330,9 +329,8 @@ class SavedState::Way {
   static void Grow(throughput::Meter& meter, const Place& place, std::string_view key,
                    int64_t bytes, int64_t items) {
     if (bytes == 0 && items == 0) return;
-    meter.resource().AddBytes(place.index != nullptr
-                                  ? PointOfEntry(*place.index, key)
-                                  : PointOfItem(place.table->key_schema(), key),
+    meter.resource().AddBytes(place.index != nullptr ? PointOfEntry(*place.index, key)
+                                                     : PointOfItem(place.table->key_schema(), key),
                               bytes, items);
   }
 
