@@ -19,7 +19,7 @@ async function wrk(port, script, seconds, args, connections = kConnections) {
   };
 }
 
-// The same with a workload of dynamodb.lua of which nothing may fail.
+// Likewise with a workload of dynamodb.lua of which nothing may fail.
 export async function wrkServed(port, workload, connections, { seconds, items, seed }) {
   const result = await wrk(port, 'dynamodb.lua', seconds, [workload, items, seed], connections);
   if (result.errors) throw new Error(`${workload}: ${result.errors} refused or broken of ${result.requests}`);

@@ -43,7 +43,7 @@ struct AccessRequest {
   // The account that owns the resource, for "*" the account that is asked.
   std::string_view resource_account;
   const RequestContext& context;
-  // What comparing may cost, for several decisions together; null: it is not bounded.
+  // The steps that comparing may take, for several decisions together; null: it is not bounded.
   PolicySteps* steps = nullptr;
 };
 

@@ -46,7 +46,7 @@ inline constexpr int64_t kMostStepsOfRequest = 4'000'000;
 // The steps of one request on the thread of an I/O loop, about a millisecond. If they run out,
 // Check::Require returns kWouldBlock and a worker authorizes the request again, with all its steps.
 inline constexpr int64_t kMostStepsInLoop = 200'000;
-// Of one call that simulates policies.
+// The bound of one call that simulates policies.
 inline constexpr int64_t kMostStepsOfSimulation = 40'000'000;
 
 }  // namespace stator::access

@@ -19,7 +19,7 @@ constexpr const char* kEmptyAttributeValue =
 constexpr double kMostSeconds = 1e12;
 constexpr std::string_view kModelPackage = "com.amazonaws.dynamodb.v20120810.";
 
-// What the service's Java framework calls a type.
+// The name of a type in the service's Java framework.
 std::string JavaName(const Type& type) {
   switch (type.kind) {
     case Kind::kString:

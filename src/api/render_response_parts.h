@@ -1,4 +1,4 @@
-// What the response writers are made of.
+// The parts that the response writers share.
 #pragma once
 
 #include <cstdint>

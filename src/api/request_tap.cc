@@ -75,7 +75,7 @@ expr::Substitutions SubstitutionsOf(const Request& request) {
   if constexpr (requires { request.expression_attribute_values; })
     values = request.expression_attribute_values;
   expr::Substitutions substitutions;
-  // What is wrong with them the operation will say.
+  // The operation will say what is wrong with them.
   (void)ops::SetSubstitutions(&names, values ? &values : nullptr, {}, &substitutions);
   return substitutions;
 }

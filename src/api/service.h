@@ -83,7 +83,7 @@ struct Outgoing {
   bool again = false;
 };
 
-// What happened to one request. Views are valid during the call only.
+// The outcome of one request. Views are valid during the call only.
 struct RequestRecord {
   std::string_view operation;  // empty if the request named none that exists
   std::string_view

@@ -10,7 +10,7 @@
 
 namespace stator::api_client {
 
-// Who signs, for what and when.
+// The signer, the service and the time of a signature.
 struct Signature {
   const access::SigningKey& key;
   std::string_view region;

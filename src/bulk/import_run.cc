@@ -244,7 +244,7 @@ class Import {
       if (around_.stop.stopped()) return Error(ErrorCode::kUnavailable, "interrupted");
       if (at < skipped) return OkStatus();
       if (item.ok() && settings_.mask) item = settings_.mask->Apply(model::ItemView(*item));
-      // What cannot be read is not masked, and an error may quote it.
+      // A value that cannot be read is not masked, and an error may quote it.
       if (!item.ok() && settings_.mask) item = ValidationError(std::string(kNotTold));
       const Status fits =
           item.ok() ? CheckKey(table_.key, model::ItemView(*item)) : Status(item.error());

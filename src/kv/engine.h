@@ -256,6 +256,7 @@ class Bulletin {
 class FeatureKeeper;  // kv/features.h
 class Pinner;         // kv/pin.h
 class Reclaimer;      // kv/reclaim.h
+class Rewinder;       // kv/rewind.h
 
 // A store of keys and values. Thread-safe.
 class Engine {
@@ -342,6 +343,7 @@ class Engine {
   virtual FeatureKeeper* feature_keeper() { return nullptr; }
   virtual Pinner* pinner() { return nullptr; }
   virtual Reclaimer* reclaimer() { return nullptr; }
+  virtual Rewinder* rewinder() { return nullptr; }
 
   // Returns OK, or the reason why the engine takes no writes.
   virtual Status Health() const = 0;

@@ -10,7 +10,7 @@
 
 namespace stator::kv {
 
-// Reads on from `next_`. What writes replace behind it is of no interest any more.
+// Reads on from `next_`. It no longer needs what writes replace behind it.
 class MemoryEngine::Pinned final : public PinnedRange {
  public:
   // The caller holds the lock, alone.

@@ -44,6 +44,7 @@ class MemoryEngine final : public Engine, public Pinner, public Rewinder {
   static constexpr size_t kMaxKeptBytes = 256 << 20;
   Pinner* pinner() override { return this; }
   Result<std::unique_ptr<PinnedRange>> Pin(const Range& range) override;
+  Rewinder* rewinder() override { return this; }
   std::unique_ptr<RewindPoint> SetPoint(std::vector<Watched> watched,
                                         std::shared_ptr<RewindBudget> budget) override;
 
@@ -53,7 +54,7 @@ class MemoryEngine final : public Engine, public Pinner, public Rewinder {
   struct Watch;
   struct TabletData {
     OrderedEntries entries;
-    Watch* watch = nullptr;  // the first one of a point; null: nobody watches
+    Watch* watch = nullptr;  // the first watch of a point; null: there is none
   };
   // The caller of these holds the lock.
   const std::string* Find(Tablet tablet, std::string_view key) const;

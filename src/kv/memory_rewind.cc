@@ -40,7 +40,7 @@ class MemoryEngine::Rewinding final : public RewindPoint {
       std::unique_lock lock(engine_.mutex_);
       Unlink();
     }
-    // What is kept goes without the lock: it may be much.
+    // The kept values are freed without the lock, because there may be many.
     budget_->Sub(bytes());
   }
 

@@ -36,12 +36,12 @@ class RewindBudget {
 // Keys of which a point keeps what writes replace.
 struct Watched {
   Tablet tablet;
-  // Which of the tablet's keys; null: all. Called under the engine's lock.
+  // Returns true for the watched keys of the tablet; null: all are. Called under the engine's lock.
   std::function<bool(std::string_view key)> ours = nullptr;
 };
 
-// A moment to which the watched keys can return, again and again. What it costs grows with the keys
-// that were written since. Thread-safe. Must be destroyed before its engine.
+// A moment to which the watched keys can return, again and again. Its cost grows with the keys that
+// were written since. Thread-safe. Must be destroyed before its engine.
 class RewindPoint {
  public:
   virtual ~RewindPoint() = default;
@@ -54,7 +54,7 @@ class RewindPoint {
   // it must not call the engine. Other points, and pins, see writes like any other. kUnavailable if
   // the point was given up; errors of the batch; then nothing has changed.
   virtual Result<uint64_t> Rewind(Batch batch, Visit visit) = 0;
-  // What is kept for the point, in bytes.
+  // Returns the bytes that are kept for the point.
   virtual size_t bytes() const = 0;
   // Whether more was written than the budget has room for. Then nothing is kept any more.
   virtual bool given_up() const = 0;

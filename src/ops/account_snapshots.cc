@@ -17,8 +17,8 @@ Error NoSuchSnapshot(const std::string& name) {
                fmt::format("There is no snapshot {}", Printable(name)));
 }
 
-// Whose tokens of the ledger are whose: an isolated account's begin with its prefix, the default
-// account's with none of any account.
+// Returns a test for the ledger's tokens of an account. Those of an isolated account begin with its
+// prefix, those of the default account with no account's prefix.
 std::function<bool(std::string_view)> OwnTokens(const std::string& account) {
   if (!account.empty()) {
     return [prefix = TokenPrefixOf(account)](std::string_view token) {

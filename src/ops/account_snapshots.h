@@ -82,7 +82,7 @@ class AccountSnapshots {
   static View ViewOf(const std::string& name, const Snapshot& snapshot);
   // Calls `work` while the account is quiet, if it is an isolated one.
   Status Quietly(const std::string& account, FunctionRef<Status()> work);
-  // Of the account. Null: there is none.
+  // Returns the account's snapshot, or null.
   SnapshotPtr Find(const std::string& account, const std::string& name) const;
 
   Environment& environment_;

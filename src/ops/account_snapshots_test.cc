@@ -83,7 +83,7 @@ struct World : TestWorld {
     return dump;
   }
 
-  // What clients read agrees: indexes with items, counts with both, meters with counts.
+  // Checks that reads agree: indexes with items, counts with both, meters with counts.
   void CheckReads(std::string_view key) {
     for (const table::TablePtr& table : TablesOf(key)) {
       const std::string name(table::ShownName(table->descriptor.name));

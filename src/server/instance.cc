@@ -340,7 +340,7 @@ Status Instance::OpenIsolation() {
 }
 
 void Instance::OpenSnapshots() {
-  if (store_->shared() || dynamic_cast<kv::Rewinder*>(&store_->engine()) == nullptr) return;
+  if (store_->shared() || store_->engine().rewinder() == nullptr) return;
   snapshots_ = std::make_unique<ops::AccountSnapshots>(*environment_, isolated_.get(),
                                                        ops::AccountSnapshots::Options{});
   if (isolated_ != nullptr)

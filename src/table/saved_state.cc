@@ -376,7 +376,7 @@ class SavedState::Way {
 };
 
 Result<std::unique_ptr<SavedState>> SavedState::Take(Store& store, Options options) {
-  auto* const rewinder = dynamic_cast<kv::Rewinder*>(&store.engine());
+  kv::Rewinder* const rewinder = store.engine().rewinder();
   if (rewinder == nullptr || store.shared()) {
     return ValidationError(
         "Snapshots are for a store in memory (--in-memory): this one is kept on disk or in a pool");

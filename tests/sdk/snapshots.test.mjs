@@ -68,7 +68,7 @@ async function roundTrip(server, key, prefix) {
     assert.equal((await byCustomer(ddb, 'bob')).Items.length, 0);
     assert.deepEqual((await records(streams, before.LatestStreamArn)).sort(), ['1', '2', '3']);
   }
-  // What is written afterwards is there, in index and stream too.
+  // Later writes are there, in index and stream too.
   await ddb.PutItem({ TableName: 'orders', Item: { pk: S('5'), customer: S('bob'), n: N(1) } });
   assert.equal((await byCustomer(ddb, 'bob')).Items.length, 1);
   assert.deepEqual((await records(streams, before.LatestStreamArn)).sort(), ['1', '2', '3', '5']);

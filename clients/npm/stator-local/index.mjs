@@ -85,7 +85,7 @@ export function account(endpoint, name = 'test') {
   return { key, client: clientOf(endpoint, key), ...callsOf(endpoint, `accounts/${encodeURIComponent(key)}/`), drop: () => manage(endpoint, 'DELETE', `accounts/${encodeURIComponent(key)}`) };
 }
 
-// The same of the default account, for a server that one suite has to itself; there is no `drop`.
+// Likewise for the default account, for a server that one suite has to itself; there is no `drop`.
 export function defaultAccount(endpoint) {
   return { key: 'any', client: clientOf(endpoint, 'any'), ...callsOf(endpoint, '') };
 }

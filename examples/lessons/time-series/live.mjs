@@ -1,4 +1,4 @@
-// What it costs to forget a month: deletes of its items, or of its table.
+// The cost of forgetting a month: deletes of its items, or of its table.
 import { createTable, load, main } from '../live.mjs';
 
 const kItems = 200;
