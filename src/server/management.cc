@@ -131,8 +131,11 @@ http::Reply Answer(Result<std::string> answer) {
   return answer.ok() ? Json(200, *std::move(answer)) : Failure(answer.error());
 }
 
-// Answers 503 for kUnavailable, and like Answer otherwise.
+// Answers 503 for kUnavailable, 409 where something stands in the way, and like Answer otherwise.
 http::Reply OrOverloaded(Result<std::string> answer) {
+  if (!answer.ok() && (answer.error().code() == ErrorCode::kResourceInUse ||
+                       answer.error().code() == ErrorCode::kLimitExceeded))
+    return Message(409, answer.error().message());
   if (!answer.ok() && answer.error().code() == ErrorCode::kUnavailable)
     return Message(503, answer.error().message());
   return Answer(std::move(answer));
@@ -415,7 +418,7 @@ void Management::AddSnapshots() {
                                        "/_stator/snapshots", "/_stator/accounts/NAME/snapshots"};
   for (const Row& row : kRows) {
     for (const std::string& path : kPaths) {
-      if (!path.ends_with("/" + std::string(row.word))) continue;
+      if (std::string_view(path).substr(path.rfind('/') + 1) != row.word) continue;
       if (options_.snapshots == nullptr) {
         routes_.Add(
             {row.method, path, "409: only with --in-memory", Route::Runs::kHere, [](const Call&) {

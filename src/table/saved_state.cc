@@ -42,8 +42,11 @@ Status CheckAtRest(const TableDescriptor& table) {
   if (table.deleting_micros != 0) what = "is being deleted";
   if (table.HasIndexWork()) what = "has an index or time to live that is being changed";
   if (what == nullptr) return OkStatus();
-  return Error(ErrorCode::kResourceInUse, "The table " + std::string(ShownName(table.name)) + " " +
-                                              what + ": wait until it is ACTIVE");
+  return Error(ErrorCode::kResourceInUse, std::string("The table ")
+                                              .append(ShownName(table.name))
+                                              .append(" ")
+                                              .append(what)
+                                              .append(": wait until it is ACTIVE"));
 }
 
 // Holds the gates of several tables. Another change of the catalog, which holds one gate at most,

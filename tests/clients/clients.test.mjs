@@ -67,7 +67,13 @@ test('the fixtures of pytest', { timeout: 300000 }, () => {
   const directory = path.join(clients, 'pytest');
   const output = succeeds('/usr/bin/python3', ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'tests'],
     { cwd: directory, env: { ...process.env, STATOR_BIN: binary, PYTHONPATH: directory, PYTHONDONTWRITEBYTECODE: '1' } });
-  assert.match(output, /^8 passed/m);
+  assert.match(output, /^10 passed/m);
+});
+
+test('accounts and snapshots of stator-local', { timeout: 300000 }, () => {
+  const output = succeeds(process.execPath, ['--test', '--test-reporter=tap', path.join(clients, 'npm', 'stator-local', 'test', 'accounts.test.mjs')],
+    { env: { ...process.env, STATOR_BIN: binary, STATOR_ENDPOINT: '', NODE_TEST_CONTEXT: undefined } });
+  assert.match(output, /^# pass 4$/m);
 });
 
 describe('the action', () => {

@@ -88,6 +88,9 @@ describe('snapshots', { skip: own ? false : 'needs a server of its own' }, () =>
       assert.deepEqual([snapshots.length, snapshots[0].given_up, most], [1, false, 16]);
       assert.equal((await manage(server, 'DELETE', 'snapshots')).status, 200);
       assert.equal((await manage(server, 'DELETE', 'snapshots')).status, 404);
+      for (let i = 0; i < most; ++i) assert.equal((await manage(server, 'POST', `snapshot?name=s${i}`)).status, 200);
+      assert.equal((await manage(server, 'POST', 'snapshot')).status, 409);
+      assert.equal((await manage(server, 'POST', 'snapshot?name=')).status, 400);
     } finally {
       assert.equal((await server.stop()).code, 0, server.output);
     }
