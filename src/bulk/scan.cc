@@ -11,6 +11,7 @@ namespace {
 
 using Element = simdjson::dom::element;
 
+constexpr size_t kMostTables = 1'000'000;   // of a source
 constexpr int64_t kBetweenLooks = 200'000;  // at a table that is being made or changed
 
 Error Odd(std::string_view operation) {
@@ -141,6 +142,8 @@ Result<std::vector<std::string>> ListTables(api_client::Client& client) {
     std::string_view next;
     last = root["LastEvaluatedTableName"].get(next) == simdjson::SUCCESS ? std::string(next)
                                                                          : std::string();
+    // A source that has always more, and names nothing, would be asked for ever.
+    if ((!last.empty() && page.size() == 0) || names.size() > kMostTables) return Odd("ListTables");
   } while (!last.empty());
   return names;
 }
