@@ -25,6 +25,7 @@ namespace {
 constexpr int64_t kMostUnflushed = 4096;
 constexpr size_t kMostErrorLines = 256 << 10;
 constexpr size_t kMostMessage = 1024;
+constexpr size_t kEscapedBytes = 6;  // of a control character in JSON
 constexpr int kAttempts = 5;
 constexpr int64_t kRetryMicros = 50'000;
 constexpr int64_t kSecond = 1'000'000;
@@ -171,9 +172,11 @@ Status BulkRun::Visit(const Place& place, Result<PutRecord> record) {
                           ? place_.options.codec.check_item(*table, model::ItemView(record->item))
                           : Status(record.error());
   std::string key;
+  Cost cost;
   if (fits.ok()) {
     key = table::EncodeItemKey(table->key_schema(), model::ItemView(record->item));
-    if (Overflows(*record, key)) TRY(Flush());
+    cost = CostOf(*table, *record, key);
+    if (Overflows(cost, key)) TRY(Flush());
   }
   // From here on the record is one of those that are buffered.
   next_.key = place.object.key;
@@ -183,8 +186,11 @@ Status BulkRun::Visit(const Place& place, Result<PutRecord> record) {
   ++next_.processed_items;
   ++unflushed_;
   if (fits.ok()) {
-    entry_bytes_ += record->item.size();
-    conditions_ += record->holds != nullptr ? 1 : 0;
+    cost_.items += cost.items;
+    cost_.written += cost.written;
+    cost_.read += cost.read;
+    cost_.shown += cost.shown;
+    cost_.conditions += cost.conditions;
     keys_.insert(key);
     entries_.push_back({std::move(key), *std::move(record), place.object.key, place.index});
   } else {
@@ -194,11 +200,31 @@ Status BulkRun::Visit(const Place& place, Result<PutRecord> record) {
   return Flush();
 }
 
-bool BulkRun::Overflows(const PutRecord& record, std::string_view key) const {
+BulkRun::Cost BulkRun::CostOf(const table::Table& table, const PutRecord& record,
+                              std::string_view key) const {
+  Cost cost;
+  cost.items = record.item.size();
+  // The item, its image in each index, in the stream and in the log.
+  cost.written = record.item.size() * (table.descriptor.indexes.size() + 3);
+  if (record.holds == nullptr) return cost;
+  // A write in between may change it: the bounds are about right then. An error comes again, with
+  // the batch.
+  std::string old_item;
+  const Result<bool> found = place_.store.Get(table, key, kv::Tier::kAny, &old_item);
+  if (found.ok() && *found) cost.read = old_item.size();
+  if (!Wants(job_, ReportType::kCondition)) return cost;
+  cost.conditions = 1;
+  cost.shown = (record.item.size() + old_item.size()) * kEscapedBytes;
+  return cost;
+}
+
+bool BulkRun::Overflows(const Cost& cost, std::string_view key) const {
   if (entries_.empty()) return false;
-  const bool conditional = record.holds != nullptr && Wants(job_, ReportType::kCondition);
-  return entries_.size() == kBatchItems || entry_bytes_ + record.item.size() > kBatchBytes ||
-         keys_.find(key) != keys_.end() || (conditional && conditions_ == kReportedItems);
+  return entries_.size() == kBatchItems || cost_.items + cost.items > kBatchBytes ||
+         cost_.written + cost.written > kWrittenBytes || cost_.read + cost.read > kReadBytes ||
+         cost_.shown + cost.shown > kShownBytes ||
+         cost_.conditions + cost.conditions > static_cast<int>(kReportedItems) ||
+         keys_.find(key) != keys_.end();
 }
 
 void BulkRun::AddError(const std::string& object, int64_t index, const Error& error) {
@@ -219,7 +245,7 @@ Status BulkRun::Flush() {
   job_ = std::move(outcome.job);
   entries_.clear();
   keys_.clear();
-  entry_bytes_ = conditions_ = 0;
+  cost_ = Cost();
   error_lines_.clear();
   error_count_ = unflushed_ = 0;
   for (const ReportType type : kReportTypes) {
@@ -285,13 +311,15 @@ Status BulkRun::TryWrite(const table::TablePtr& table, Outcome* outcome) {
   return written.get();
 }
 
-std::vector<table::Change> BulkRun::Decide(const table::Table& table,
-                                           const std::vector<model::ItemView>& old_items,
-                                           Outcome* outcome) const {
+Result<std::vector<table::Change>> BulkRun::Decide(const table::Table& table,
+                                                   const std::vector<model::ItemView>& old_items,
+                                                   Outcome* outcome) const {
   *outcome = Outcome();
   outcome->usage = next_.index_usage;
   std::vector<table::Change> changes(entries_.size());
   for (size_t i = 0; i < entries_.size(); ++i) {
+    // A condition may take a third of a second.
+    if (place_.stops()) return Ends();
     const PutRecord& record = entries_[i].record;
     const model::ItemView item(record.item);
     outcome->units += throughput::WriteUnits(static_cast<int64_t>(item.size_bytes()));

@@ -38,6 +38,11 @@ class BulkRun {
   static constexpr size_t kBatchItems = 64;
   static constexpr size_t kReportedItems = 16;
   static constexpr size_t kBatchBytes = 1 << 20;
+  // Bytes that one batch writes, with indexes, stream and log; that its conditions read of old
+  // items; and that its lines of output show, at most. One item alone may have more.
+  static constexpr size_t kWrittenBytes = 4 << 20;
+  static constexpr size_t kReadBytes = 1 << 20;
+  static constexpr size_t kShownBytes = 1 << 20;
 
   BulkRun(BulkPlace place, const BulkJob& job) : place_(std::move(place)), job_(job), next_(job) {}
 
@@ -71,17 +76,26 @@ class BulkRun {
   Result<std::vector<ObjectInfo>> ListObjects();
   Status PutObject(const ObjectInfo& object);
   Status Visit(const Place& place, Result<PutRecord> record);
+  // Bytes of a record in its batch, and whether its condition may be reported.
+  struct Cost {
+    size_t items = 0;
+    size_t written = 0;
+    size_t read = 0;
+    size_t shown = 0;
+    int conditions = 0;
+  };
+  Cost CostOf(const table::Table& table, const PutRecord& record, std::string_view key) const;
   // Whether the record is to be in a later batch than what is buffered.
-  bool Overflows(const PutRecord& record, std::string_view key) const;
+  bool Overflows(const Cost& cost, std::string_view key) const;
   void AddError(const std::string& object, int64_t index, const Error& error);
   // Makes the buffered records durable, and the position behind them.
   Status Flush();
   Status WriteEntries(Outcome* outcome);
   Status TryWrite(const table::TablePtr& table, Outcome* outcome);
   // Decides what becomes of the entries.
-  std::vector<table::Change> Decide(const table::Table& table,
-                                    const std::vector<model::ItemView>& old_items,
-                                    Outcome* outcome) const;
+  Result<std::vector<table::Change>> Decide(const table::Table& table,
+                                            const std::vector<model::ItemView>& old_items,
+                                            Outcome* outcome) const;
   // Makes the job of the outcome, and adds it and the output to the batch.
   void FillBatch(Outcome* outcome, kv::Batch* batch) const;
   std::string ConditionLine(const Entry& entry, model::ItemView old_item) const;
@@ -94,8 +108,7 @@ class BulkRun {
   bool has_output_ = false;
   std::vector<Entry> entries_;
   std::set<std::string, std::less<>> keys_;  // of entries_
-  size_t entry_bytes_ = 0;
-  size_t conditions_ = 0;  // of entries_
+  Cost cost_;                                // of entries_, together
   std::string error_lines_;
   int64_t error_count_ = 0;  // of error_lines_
   int64_t unflushed_ = 0;    // records, and objects that ended
