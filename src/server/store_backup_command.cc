@@ -125,23 +125,23 @@ Result<int> AskForBackup(const StoreBackupCommand& command) {
   const uint64_t failed = WholeIn(begun, "failed");
   for (;; std::this_thread::sleep_for(kPoll)) {
     ASSIGN_OR_RETURN(const element state, server->Ask("GET", "/_stator/backup"));
-    if (WholeIn(state, "made") > made) {
-      element last;
-      if (state["last"].get(last) != simdjson::SUCCESS) continue;
+    bool running = false;
+    if (state["running"].get(running) == simdjson::SUCCESS && running) continue;
+    element last, failure;
+    const bool was_made = WholeIn(state, "made") > made;
+    if (was_made && state["last"].get(last) == simdjson::SUCCESS) {
       if (command.json) {
         fmt::print("{}\n", PrintableLines(simdjson::minify(last)));
       } else {
         PrintLine(last);
       }
-      return 0;
     }
-    element failure;
+    // Of a backup that was made: its older ones were not removed.
     if (WholeIn(state, "failed") > failed && state["failure"].get(failure) == simdjson::SUCCESS)
       return Error(ErrorCode::kUnavailable, TextIn(failure, "message"));
-    bool running = false;
-    if (state["running"].get(running) != simdjson::SUCCESS || !running)
-      return Error(ErrorCode::kUnavailable,
-                   "The server was started anew while it made the backup: give the command again.");
+    if (was_made) return 0;
+    return Error(ErrorCode::kUnavailable,
+                 "The server was started anew while it made the backup: give the command again.");
   }
 }
 
