@@ -15,6 +15,9 @@ namespace stator::s3 {
 namespace {
 
 constexpr size_t kMostIdle = 8;
+// Objects of a page, of which 1000 are asked for, and pages without one in a row.
+constexpr size_t kMostOnPage = 10'000;
+constexpr int kMostEmptyPages = 100;
 constexpr size_t kMostShown = 300;  // of a message of the server
 
 std::string Encoded(std::string_view text, bool keep_slash) {
@@ -213,7 +216,15 @@ Result<Page> Client::List(const std::string& bucket, std::string_view prefix,
   if (!from.empty()) target += "&continuation-token=" + Encoded(from, false);
   ASSIGN_OR_RETURN(const egress::Reply reply, Send({"GET", std::move(target)}));
   Page page;
-  for (const std::string_view contents : ElementsIn(reply.body, "Contents")) {
+  const std::vector<std::string_view> all = ElementsIn(reply.body, "Contents", kMostOnPage + 1);
+  if (all.size() > kMostOnPage) {
+    return Error(
+        ErrorCode::kUnavailable,
+        fmt::format("GET {}/{}: the answer has more than {} objects, of the 1000 that were "
+                    "asked for",
+                    place(), bucket, kMostOnPage));
+  }
+  for (const std::string_view contents : all) {
     const std::string encoded = TextIn(contents, "Key");
     // A key that was sent as the value of a form: '+' is a blank.
     std::string plain = encoded;
@@ -230,11 +241,18 @@ Result<Page> Client::List(const std::string& bucket, std::string_view prefix,
 Status Client::ListAll(const std::string& bucket, std::string_view prefix,
                        FunctionRef<Status(const Object& object)> visit) {
   std::string from;
+  int empty = 0;
   while (true) {
     ASSIGN_OR_RETURN(const Page page, List(bucket, prefix, from));
     for (const Object& object : page.objects) TRY(visit(object));
     // A server that goes round in circles is left.
     if (page.next.empty() || page.next == from) return OkStatus();
+    empty = page.objects.empty() ? empty + 1 : 0;
+    if (empty == kMostEmptyPages) {
+      return Error(ErrorCode::kUnavailable,
+                   fmt::format("GET {}/{}: {} pages without an object, and there are to be more",
+                               place(), bucket, empty));
+    }
     from = page.next;
   }
 }

@@ -142,6 +142,31 @@ TEST_F(S3Client, AListHasPagesWithKeysOfAnyBytes) {
   EXPECT_NE(LineOf(requests_[1]).find("continuation-token=n%3D%2F "), std::string::npos);
 }
 
+TEST_F(S3Client, AListThatNeverEndsIsLeft) {
+  std::deque<std::string> answers;
+  for (int i = 0; i < 200; ++i) {
+    answers.push_back(Answer("200 OK", fmt::format("<L><IsTruncated>true</IsTruncated>"
+                                                   "<NextContinuationToken>{}"
+                                                   "</NextContinuationToken></L>",
+                                                   i)));
+  }
+  Serve(std::move(answers));
+  const Status listed =
+      client_->ListAll("bucket", "", [](const Object&) -> Status { return OkStatus(); });
+  ASSERT_FALSE(listed.ok());
+  EXPECT_NE(listed.error().message().find("pages without an object"), std::string::npos);
+  EXPECT_EQ(requests_.size(), 100u);
+}
+
+TEST_F(S3Client, APageOfMoreObjectsThanWereAskedForIsRefused) {
+  std::string body = "<L>";
+  for (int i = 0; i < 10'001; ++i) body += "<Contents/>";
+  Serve({Answer("200 OK", body + "</L>")});
+  const Result<Page> page = client_->List("bucket", "", "");
+  ASSERT_FALSE(page.ok());
+  EXPECT_NE(page.error().message().find("more than 10000 objects"), std::string::npos);
+}
+
 TEST_F(S3Client, PartsBecomeOneObject) {
   Serve({Answer("200 OK", "<R><UploadId>u/1</UploadId></R>"),
          Answer("200 OK", "", "ETag: \"p1\"\r\n"), Answer("200 OK", ErrorBody("InternalError")),

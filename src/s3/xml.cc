@@ -6,6 +6,8 @@
 namespace stator::s3 {
 namespace {
 
+constexpr size_t kMostEntityBytes = 16;  // "&#x0010FFFF;" and some zeros
+
 void AppendUtf8(uint32_t code, std::string* out) {
   const auto put = [out](uint32_t byte) { out->push_back(static_cast<char>(byte)); };
   if (code < 0x80) {
@@ -53,10 +55,12 @@ std::optional<std::string_view> TakeElement(std::string_view* xml, std::string_v
     if (open == std::string_view::npos) return std::nullopt;
     xml->remove_prefix(open + 1);
     if (!xml->starts_with(name)) continue;
-    const size_t end = xml->find('>');
-    if (end == std::string_view::npos) return std::nullopt;
+    if (xml->size() == name.size()) return std::nullopt;
+    // Before the tag's end is looked for, which may be far away: each byte is looked at once.
     const char after = (*xml)[name.size()];
     if (after != '>' && after != ' ' && after != '/') continue;
+    const size_t end = xml->find('>');
+    if (end == std::string_view::npos) return std::nullopt;
     const bool is_empty = (*xml)[end - 1] == '/';
     xml->remove_prefix(end + 1);
     if (is_empty) return std::string_view();
@@ -74,9 +78,13 @@ std::optional<std::string_view> ElementIn(std::string_view xml, std::string_view
   return TakeElement(&xml, name);
 }
 
-std::vector<std::string_view> ElementsIn(std::string_view xml, std::string_view name) {
+std::vector<std::string_view> ElementsIn(std::string_view xml, std::string_view name, size_t most) {
   std::vector<std::string_view> all;
-  while (const std::optional<std::string_view> one = TakeElement(&xml, name)) all.push_back(*one);
+  while (all.size() < most) {
+    const std::optional<std::string_view> one = TakeElement(&xml, name);
+    if (!one) break;
+    all.push_back(*one);
+  }
   return all;
 }
 
@@ -87,7 +95,7 @@ std::string XmlText(std::string_view content) {
     text.append(content.substr(0, at));
     content.remove_prefix(at);
     if (content.empty()) break;
-    const size_t end = content.find(';');
+    const size_t end = content.substr(0, kMostEntityBytes).find(';');
     if (end == std::string_view::npos || !AppendEntity(content.substr(1, end - 1), &text)) {
       text.push_back('&');
       content.remove_prefix(1);
