@@ -1,4 +1,4 @@
-// What a point of the memory engine keeps of one tablet. Internal to the memory engine.
+// The values of one tablet that a point of the memory engine keeps. Internal to the memory engine.
 #pragma once
 
 #include <cstddef>

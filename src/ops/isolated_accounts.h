@@ -135,7 +135,7 @@ class IsolatedAccounts {
   Entry* Find(std::string_view account) REQUIRES(mutex_);
   Entry* Make(std::string account) REQUIRES(mutex_);
   bool IsIdle(const Entry& entry, int64_t now) const;
-  // Lets no request begin, and waits for those under way; `why`: what is done with the account.
+  // Lets no request begin, and waits for those under way; `why` says to what end.
   // With an error the account is open again.
   Status Close(Entry* entry, const char* why, UniqueMutexLock& lock) REQUIRES(mutex_);
   // Drops an account; with `idle_only` one that is still idle, without a wait. nullopt: it is not.

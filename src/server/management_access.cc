@@ -44,7 +44,7 @@ constexpr Call kCalls[] = {
     {"POST", "/access/why", "stator:WhyAccess"},
     {"GET", "/accounts", "stator:GetStatus"},
     {"DELETE", "/accounts", "stator:DeleteAccount"},
-    // What was written since goes, as with a reset.
+    // Items that were written since go, as with a reset.
     {"POST", "/snapshot", "stator:Reset"},
     {"POST", "/restore", "stator:Reset"},
     {"GET", "/snapshots", "stator:GetStatus"},

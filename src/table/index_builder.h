@@ -41,7 +41,7 @@ class IndexBuilder {
   void BeginStop();
   // As Store::Stop.
   static void StopOf(Store& store);
-  // What saved_state.cc changes in the store's catalog: the builder is the store's friend.
+  // Changes the store's catalog for saved_state.cc: the builder is the store's friend.
   class Catalog;
   // Whether there is work under way, waiting, or failed for now. Work on tables that are damaged
   // does not count.

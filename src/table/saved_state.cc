@@ -153,7 +153,7 @@ class IndexBuilder::Catalog {
   Store& store_;
 };
 
-// One return: what is to be done, and what goes along with the keys.
+// One return: its plan, and the parts of it beside the keys.
 class SavedState::Way {
  public:
   explicit Way(SavedState& saved) : saved_(saved), store_(saved.store_) {}
@@ -261,7 +261,7 @@ class SavedState::Way {
     return true;
   }
 
-  // `now`: whose meters go on; null: nobody's.
+  // The meters of `now` go on; null: none do.
   void AddPlaces(const Table& saved, const Table* now) {
     const TableDescriptor& descriptor = saved.descriptor;
     const bool remembered = store_.history().Keeps(descriptor.name);

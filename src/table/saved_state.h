@@ -1,4 +1,4 @@
-// What the tables and streams of one account were at a moment, and the way back there.
+// The state of the tables and streams of one account at a moment, and the way back there.
 //
 // Nothing is copied: the engine keeps what later writes replace (kv/rewind.h), and this keeps the
 // versions of the definitions. So the way back costs what was changed, and none of it outlives the
@@ -48,7 +48,7 @@ class SavedState {
   Result<Returned> Return();
 
   size_t tables() const { return tables_.size(); }
-  // What is kept for it, in bytes.
+  // Returns the bytes that are kept for it.
   size_t bytes() const { return point_->bytes(); }
   // There is no way back any more.
   bool given_up() const { return point_->given_up(); }
