@@ -25,6 +25,13 @@ async function must(server, operation, body) {
   return reply.json();
 }
 
+// Starts a server that does not outlive its test.
+async function startFor(context, options) {
+  const server = await Server.startOne(options);
+  context.after(() => server.kill());
+  return server;
+}
+
 // Sends SIGTERM and waits for the end.
 async function stopInTime(server) {
   server.child.ref();
@@ -50,7 +57,7 @@ async function withEndpoint(answer, run) {
   }
 }
 
-test('answers of a hostile S3 endpoint fail their import, and the next one has its turn', ours, async () => {
+test('answers of a hostile S3 endpoint fail their import, and the next one has its turn', ours, async (context) => {
   const kBytes = 8 << 20;
   let tokens = 0;
   const answers = {
@@ -64,7 +71,7 @@ test('answers of a hostile S3 endpoint fail their import, and the next one has i
     if (request.method === 'HEAD') return response.writeHead(200, { 'Content-Length': 0 }).end();
     return answers[request.url.split(/[/?]/)[1]](response);
   }, async (place) => {
-    const server = await Server.startOne({
+    const server = await startFor(context, {
       args: ['--object-store', place, '--object-store-buckets', '*'],
       env: { AWS_ACCESS_KEY_ID: 'AKIA', AWS_SECRET_ACCESS_KEY: 'secret', AWS_REGION: 'us-east-1' },
     });
@@ -89,11 +96,11 @@ test('answers of a hostile S3 endpoint fail their import, and the next one has i
   });
 });
 
-test('a stop does not wait for the conditions of a bulk put', ours, async () => {
+test('a stop does not wait for the conditions of a bulk put', ours, async (context) => {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'stator-jobs-'));
   try {
     fs.mkdirSync(path.join(root, 'objects', 'in'), { recursive: true });
-    const server = await Server.startOne({ dataDir: path.join(root, 'data'), args: ['--object-store', path.join(root, 'objects')] });
+    const server = await startFor(context, { dataDir: path.join(root, 'data'), args: ['--object-store', path.join(root, 'objects')] });
     await must(server, 'CreateTable', definition('checked'));
     const keys = Array.from({ length: 64 }, (_, i) => String(i));
     for (const key of keys) await must(server, 'PutItem', { TableName: 'checked', Item: { pk: { S: key }, v: { S: 'a'.repeat(390000) } } });
@@ -114,12 +121,12 @@ test('a stop does not wait for the conditions of a bulk put', ours, async () => 
   }
 });
 
-test('a bulk put writes little of its output at once', ours, async () => {
+test('a bulk put writes little of its output at once', ours, async (context) => {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'stator-jobs-'));
   try {
     const objects = path.join(root, 'objects');
     fs.mkdirSync(path.join(objects, 'in'), { recursive: true });
-    const server = await Server.startOne({ dataDir: path.join(root, 'data'), args: ['--object-store', objects] });
+    const server = await startFor(context, { dataDir: path.join(root, 'data'), args: ['--object-store', objects] });
     await must(server, 'CreateTable', definition('shown'));
     const keys = Array.from({ length: 16 }, (_, i) => String(i));
     for (const key of keys) await must(server, 'PutItem', { TableName: 'shown', Item: { pk: { S: key }, v: { S: '\u0001'.repeat(390000) } } });
