@@ -136,7 +136,7 @@ Result<int> AskForBackup(const StoreBackupCommand& command) {
         PrintLine(last);
       }
     }
-    // Of a backup that was made: its older ones were not removed.
+    // A backup that was made may have failed to remove older ones.
     if (WholeIn(state, "failed") > failed && state["failure"].get(failure) == simdjson::SUCCESS)
       return Error(ErrorCode::kUnavailable, TextIn(failure, "message"));
     if (was_made) return 0;
@@ -274,7 +274,7 @@ void AddCommon(CLI::App* app, StoreBackupCommand* command) {
                   "authorities that may sign the certificate of the S3 endpoint, in place of the "
                   "system's")
       ->envname("STATOR_S3_CA_FILE");
-  app->add_option("--rate-mb", command->rate_mb, "at most so many MB in a second; 0: no bound")
+  app->add_option("--rate-mb", command->rate_mb, "MB in a second at most; 0: no bound")
       ->check(CLI::Range(0, 1 << 20));
 }
 

@@ -43,7 +43,7 @@ void AddStoreBackupOptions(CLI::App* app, StoreBackupSettings* s) {
       ->envname("STATOR_STORE_BACKUP_KEEP")
       ->capture_default_str();
   app->add_option("--store-backup-rate-mb", s->rate_mb,
-                  "at most so many MB are copied in a second; 0: no bound")
+                  "MB that are copied in a second at most; 0: no bound")
       ->check(CLI::Range(0, 1 << 20))
       ->envname("STATOR_STORE_BACKUP_RATE_MB")
       ->capture_default_str();
