@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { happened, type ServerEvent } from '../src/model/events.ts';
+import { happened, recent, type ServerEvent } from '../src/model/events.ts';
 
 const event = (seq: number, second: number, more: Partial<ServerEvent> = {}): ServerEvent => ({
   seq,
@@ -43,4 +43,26 @@ test('a pause, another table or another mode ends it; other kinds stay apart', (
     2,
   );
   assert.deepEqual(happened([]), []);
+});
+
+test('the server counts what fell off, and says since when', () => {
+  const since = event(0, 0).at;
+  const [one] = happened([event(7, 50, { since, allRequests: 25_557 })]);
+  assert.deepEqual([one?.requests, one?.since], [25_557, since]);
+  const [both] = happened([
+    event(7, 50, { since, allRequests: 25_557 }),
+    event(8, 55, { since, allRequests: 25_600 }),
+  ]);
+  assert.deepEqual([both?.requests, both?.since], [25_600, since]);
+});
+
+test('throttling that goes on does not push out what else happened', () => {
+  const split = event(1, 0, { kind: 'split', reason: undefined });
+  const storm = Array.from({ length: 200 }, (_, i) =>
+    event(i + 2, 0, { since: split.at, allRequests: 10 * i }),
+  );
+  assert.deepEqual(
+    recent([split, ...storm], 100).map((one) => one.seq),
+    [1, 201],
+  );
 });

@@ -15,6 +15,7 @@ import {
   scenarioOf,
   served,
   trafficDesign,
+  withAdvice,
 } from '../src/model/scenario.ts';
 
 test('every example can be played', () => {
@@ -100,7 +101,7 @@ test('what throttled names its cures', () => {
   const of = (o: Outcome, design = emptyDesign({ indexes: [indexDesign()] })) =>
     cures(design, o).map((one) => one.label);
   assert.deepEqual(of(outcome('TableWriteProvisionedThroughputExceeded', 2000, 1000)), [
-    '2,200 write units',
+    '2,000 write units',
     'On demand',
   ]);
   assert.deepEqual(of(outcome('TableWriteKeyRangeThroughputExceeded', 3000, 1000)), [
@@ -240,4 +241,42 @@ test('a month of requests, of storage, and of what it grows by', () => {
   assert.equal(costsOf({ ...design, billing: 'provisioned' }, one, prices).capacity, 10);
   assert.equal(bytesOf('1.5KB'), 1536);
   assert.equal(bytesOf(''), 0);
+});
+
+test('a table that lacks units for one hot key is cured by both, with the numbers of the server', () => {
+  const orders = emptyDesign({
+    traffic: [
+      trafficDesign({
+        name: 'of acme',
+        rate: '1500',
+        keys: keysDesign({ kind: 'single', key: 'acme' }),
+      }),
+    ],
+  });
+  const played = outcome('TableWriteProvisionedThroughputExceeded', 1440, 1000);
+  const table = played.resources[0];
+  table?.throttled.push({
+    ...(table.throttled[0] as (typeof table.throttled)[0]),
+    reason: 'TableWriteKeyRangeThroughputExceeded',
+    hottest: ['acme'],
+    advice: ['Spread it over 226 suffixes, on 2 partitions: first provision 1,800 write units.'],
+  });
+  const told = withAdvice(played, [
+    {
+      reason: 'TableWriteProvisionedThroughputExceeded',
+      demand: 1594,
+      advice: ['Raise the write capacity of the table to 1,594 units or more, or switch.'],
+    },
+    {
+      reason: 'TableWriteKeyRangeThroughputExceeded',
+      demand: 1576,
+      advice: ['Spread it over 22 suffixes, on 4 partitions: first provision 1,975 write units.'],
+    },
+  ]);
+  const [both, units, onDemand, alone] = cures(orders, told);
+  assert.equal(both?.label, '1,975 write units, and spread acme over 22 suffixes');
+  assert.deepEqual([both?.design.write, both?.design.traffic[0]?.keys.suffixes], ['1975', '22']);
+  assert.equal(units?.label, '1,594 write units');
+  assert.equal(onDemand?.label, 'On demand');
+  assert.equal(alone?.label, 'Spread acme over 22 suffixes');
 });

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/json_writer.h"
 #include "base/time_text.h"
 #include "ops/refusal_text.h"
+#include "throughput/cause.h"
 #include "throughput/meter.h"
 
 namespace stator::management {
@@ -21,6 +23,8 @@ using throughput::Limit;
 using Resource = ops::Admission::Resource;
 
 constexpr size_t kLongestText = 1000;
+// Demands that differ by less than that are told as one.
+constexpr double kClose = 0.97;
 
 size_t BytesOf(const Event& event) {
   size_t bytes = sizeof(Event) + event.table.size() + event.index.size() + event.text.size();
@@ -65,6 +69,7 @@ void Write(const Event& event, JsonWriter* json) {
   if (event.throttled) {
     const Event::Throttled& t = *event.throttled;
     json->Field("reason", t.reason).Key("requests").Whole(t.requests);
+    json->Field("since", FormatTime(t.since_micros)).Key("allRequests").Whole(t.all_requests);
     json->Key("partition").Whole(static_cast<int64_t>(t.partition));
     json->Field("limit", t.limit).Field("demand", t.demand);
     text_or_null("key", t.key);
@@ -89,11 +94,41 @@ void Events::Add(Event event) {
   event.seq = ++seq_;
   if (event.at_micros == 0) event.at_micros = environment_.clock.NowMicros();
   Cut(&event.text);
-  bytes_ += BytesOf(event);
-  events_.push_back(std::move(event));
-  while (events_.size() > kMostEvents || bytes_ > kMostBytes) {
-    bytes_ -= BytesOf(events_.front());
-    events_.pop_front();
+  Kept& kept = event.throttled ? throttled_ : others_;
+  kept.bytes += BytesOf(event);
+  kept.events.push_back(std::move(event));
+  while (kept.events.size() > kMostEvents || kept.bytes > kMostBytes) {
+    kept.bytes -= BytesOf(kept.events.front());
+    kept.events.pop_front();
+  }
+}
+
+void Events::Continue(int64_t seq) {
+  std::deque<Event>& events = throttled_.events;
+  const auto found = std::lower_bound(
+      events.begin(), events.end(), seq,
+      [](const Event& event, int64_t wanted) { return event.seq < wanted; });
+  if (found != events.end() && found->seq == seq) found->continued = true;
+}
+
+// Before the model closes the second: it still knows what that asked of each partition.
+void Events::NoteDemand(const ops::Admission::Usage& usage, Told* told) {
+  const double seconds =
+      std::max(1.0, static_cast<double>(usage.to_micros - usage.from_micros) / 1e6);
+  const throughput::Resource& model = usage.resource.meter->resource();
+  for (const Access access : {Access::kRead, Access::kWrite}) {
+    const size_t a = static_cast<size_t>(access);
+    // What was let pass is among what a limit stood against.
+    double all = usage.consumed.Of(access);
+    for (const throughput::Rates& refused : usage.refused) all += refused.Of(access);
+    for (size_t l = 0; l < throughput::kLimits; ++l) {
+      if (usage.refused_requests[a][l] == 0) continue;
+      Told::Going& going = told->going[a][l];
+      if (all / seconds <= going.demand) continue;
+      going.demand = all / seconds;
+      if (static_cast<Limit>(l) == Limit::kKeyRange)
+        going.why = model.Busiest(usage.to_micros, access, 0);
+    }
   }
 }
 
@@ -131,14 +166,14 @@ void Events::OnUsage(const ops::Admission::Usage& usage) {
   const MutexLock lock(mutex_);
   Told& told = ToldOf(resource);
   NoteSplits(resource, &told);
+  NoteDemand(usage, &told);
 }
 
 void Events::OnRefusals(const ops::Admission::Refusals& refused) {
   const Resource& resource = refused.resource;
   const throughput::Meter& meter = *resource.meter;
-  const throughput::Explanation& why = refused.why;
   // It is told again when its second has ended.
-  if (why.so_far) return;
+  if (refused.why.so_far) return;
   const MutexLock lock(mutex_);
   Told& told = ToldOf(resource);
   const size_t a = static_cast<size_t>(refused.access), l = static_cast<size_t>(refused.limit);
@@ -146,25 +181,59 @@ void Events::OnRefusals(const ops::Admission::Refusals& refused) {
   const int64_t refusals = meter.refusals(refused.access, refused.limit);
   const int64_t requests = refusals - std::exchange(known, refusals);
   if (requests <= 0) return;
+  const bool passed = meter.mode() != throughput::Throttling::kEnforce;
+  const throughput::Explanation& worst = refused.why;
   Event event;
   // When they were refused, as far as that is known: a manual clock may have been moved far since.
   const int64_t before = std::exchange(told.told_micros[a][l], refused.now_micros);
-  event.at_micros =
-      why.at_micros > before ? std::min(why.at_micros, refused.now_micros) : refused.now_micros;
+  event.at_micros = worst.at_micros > before ? std::min(worst.at_micros, refused.now_micros)
+                                             : refused.now_micros;
   event.kind = "throttled";
   event.table = resource.table->descriptor.name;
   if (resource.index != nullptr) event.index = resource.index->name;
+
+  // The account is of the worst second of a day, the event of the time since the one before it.
+  Told::Going& going = told.going[a][l];
+  const double demand = std::exchange(going.demand, 0);
+  throughput::Explanation why = worst;
+  if (const auto own = std::exchange(going.why, std::nullopt); own && own->demand < kClose * worst.demand) {
+    why = *own;
+  } else if (refused.limit != Limit::kKeyRange && demand > 0 &&
+             demand < kClose * worst.demand) {
+    why.demand = std::max(demand, worst.granted);
+  }
+  why.so_far = false;
+  why.cause = throughput::CauseText(why, refused.access, refused.limit);
+  // The advice is for the busiest second.
+  if (refused.limit != Limit::kKeyRange && why.demand < kClose * worst.demand) {
+    why.cause += fmt::format(" ({} in its busiest second)",
+                             throughput::UnitsText(std::round(worst.demand)));
+  }
   event.text = ops::RefusalText(why);
+
+  if (going.seq == 0 || passed != going.passed ||
+      event.at_micros - going.last_micros > kPauseMicros) {
+    going.since_micros = event.at_micros;
+    going.requests = 0;
+  } else {
+    Continue(going.seq);
+  }
+  going.last_micros = event.at_micros;
+  going.passed = passed;
+  going.requests += requests;
   event.throttled =
-      Event::Throttled{.reason = std::string(why.reason),
+      Event::Throttled{.reason = std::string(worst.reason),
                        .requests = requests,
+                       .since_micros = going.since_micros,
+                       .all_requests = going.requests,
                        .partition = why.partition,
                        .limit = why.limit,
                        .demand = why.demand,
                        .key = why.hottest.empty() ? std::string() : why.hottest[0].partition,
                        .advice = why.advice,
-                       .passed = meter.mode() != throughput::Throttling::kEnforce};
+                       .passed = passed};
   Add(std::move(event));
+  going.seq = seq_;
 }
 
 void Events::NoteChanges(const TableDescriptor& before, const TableDescriptor& now) {
@@ -274,13 +343,22 @@ int64_t Events::seq() const {
   return seq_;
 }
 
-std::string Events::Since(int64_t since, const std::optional<std::string>& table,
-                          int64_t limit) const {
+std::string Events::Since(int64_t since, const std::optional<std::string>& table, int64_t limit,
+                          bool brief) const {
   const MutexLock lock(mutex_);
   std::vector<const Event*> found;
-  for (auto at = events_.rbegin(); at != events_.rend(); ++at) {
-    if (at->seq <= since || static_cast<int64_t>(found.size()) == limit) break;
-    if (!table || at->table == *table) found.push_back(&*at);
+  // The newest of both, from the newest on.
+  auto throttled = throttled_.events.rbegin();
+  auto other = others_.events.rbegin();
+  while (static_cast<int64_t>(found.size()) < limit) {
+    const bool no_throttled = throttled == throttled_.events.rend();
+    const bool no_other = other == others_.events.rend();
+    if (no_throttled && no_other) break;
+    const bool from_throttled = no_other || (!no_throttled && throttled->seq > other->seq);
+    const Event& event = from_throttled ? *throttled++ : *other++;
+    if (event.seq <= since) break;
+    if (brief && event.continued) continue;
+    if (!table || event.table == *table) found.push_back(&event);
   }
   JsonWriter json;
   json.Open('{').Key("seq").Whole(seq_).Key("events").Open('[');

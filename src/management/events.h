@@ -1,10 +1,10 @@
 // What happened on this server: GET /_stator/events?since=SEQ&table=NAME&limit=N.
 //
 // Tables come and go, partitions split, requests are throttled, people turn the fault dial: the
-// newest kMostEvents of these are kept in memory, at most kMostBytes of text. They end with the
-// process, and are of this process where several serve a store. Nothing of it is on the request
-// path: throttling is told together with the log's lines, when the second that explains it has
-// ended.
+// newest of these are kept in memory, bounded by number and bytes. A storm of throttling does not
+// push out what else happened: each of the two has bounds of its own. They end with the process,
+// and are of this process where several serve a store. Nothing of it is on the request path:
+// throttling is told together with the log's lines, when the second that explains it has ended.
 #pragma once
 
 #include <array>
@@ -27,10 +27,14 @@ struct Event {
   struct Throttled {
     std::string reason;
     int64_t requests = 0;  // since the event before it
+    // Of the whole time that this limit refuses without a longer pause, this event included: when
+    // it began, and how many requests there were.
+    int64_t since_micros = 0;
+    int64_t all_requests = 0;
     uint64_t partition = 0;
     double limit = 0;
-    double demand = 0;
-    std::string key;  // the hottest; empty: none is known
+    double demand = 0;  // of the busiest second since the event before it
+    std::string key;    // the hottest then; empty: none is known
     std::vector<std::string> advice;
     bool passed = false;  // they were counted and let pass
   };
@@ -42,14 +46,18 @@ struct Event {
   std::string text;
   std::optional<uint64_t> hash;  // of a split: where the right half begins
   std::optional<Throttled> throttled;
+  bool continued = false;  // a later event tells of the same throttling, and of all its requests
 };
 
 // Thread-safe.
 class Events {
  public:
-  static constexpr size_t kMostEvents = 10'000;
-  static constexpr size_t kMostBytes = 4 << 20;
+  // Of throttling, and of everything else.
+  static constexpr size_t kMostEvents = 5000;
+  static constexpr size_t kMostBytes = 2 << 20;
   static constexpr int64_t kMostReturned = 1000;
+  // Throttling by one limit that pauses no longer than that is one.
+  static constexpr int64_t kPauseMicros = 60'000'000;
 
   // The environment outlives this object.
   explicit Events(ops::Environment& environment) : environment_(environment) {}
@@ -66,8 +74,9 @@ class Events {
   // Returns the number of the newest event; 0: there was none. Numbers rise across restarts.
   int64_t seq() const;
   // The events behind `since`, oldest first, at most `limit` of the newest, as JSON. `table`: of
-  // that table only.
-  std::string Since(int64_t since, const std::optional<std::string>& table, int64_t limit) const;
+  // that table only. `brief`: of throttling that went on, only the last event.
+  std::string Since(int64_t since, const std::optional<std::string>& table, int64_t limit,
+                    bool brief = false) const;
 
  private:
   // The state of telling about one table or index.
@@ -78,6 +87,24 @@ class Events {
     std::array<std::array<int64_t, throughput::kLimits>, throughput::kAccesses> refusals{};
     // When that was.
     std::array<std::array<int64_t, throughput::kLimits>, throughput::kAccesses> told_micros{};
+    // What is going on by each limit.
+    struct Going {
+      int64_t seq = 0;  // of its last event; 0: nothing
+      int64_t since_micros = 0;
+      int64_t last_micros = 0;
+      int64_t requests = 0;
+      bool passed = false;
+      // The busiest second since the last event: what it asked for, and of a partition's limit its
+      // account.
+      double demand = 0;
+      std::optional<throughput::Explanation> why;
+    };
+    std::array<std::array<Going, throughput::kLimits>, throughput::kAccesses> going{};
+  };
+  // The events of throttling, and all others; oldest first.
+  struct Kept {
+    std::deque<Event> events;
+    size_t bytes = 0;
   };
   void OnUsage(const ops::Admission::Usage& usage);
   void OnRefusals(const ops::Admission::Refusals& refused);
@@ -89,11 +116,14 @@ class Events {
                  int64_t at_micros = 0) REQUIRES(mutex_);
   Told& ToldOf(const ops::Admission::Resource& resource) REQUIRES(mutex_);
   void Add(Event event) REQUIRES(mutex_);
+  // Marks the event with this number as continued by a later one.
+  void Continue(int64_t seq) REQUIRES(mutex_);
+  void NoteDemand(const ops::Admission::Usage& usage, Told* told) REQUIRES(mutex_);
 
   ops::Environment& environment_;
   mutable Mutex mutex_;
-  std::deque<Event> events_ GUARDED_BY(mutex_);
-  size_t bytes_ GUARDED_BY(mutex_) = 0;
+  Kept throttled_ GUARDED_BY(mutex_);
+  Kept others_ GUARDED_BY(mutex_);
   int64_t seq_ GUARDED_BY(mutex_) = 0;
   std::map<uint32_t, Told> told_ GUARDED_BY(mutex_);       // by tablet
   std::vector<table::TablePtr> known_ GUARDED_BY(mutex_);  // by name, as of the last Look

@@ -132,6 +132,8 @@ void WriteSpot(const Spot& spot, int64_t now, JsonWriter* json) {
                                   });
   json->Open('{').Key("index");
   spot.resource->index != nullptr ? json->Text(spot.resource->index->name) : json->Null();
+  json->Key("partition");
+  found != partitions.end() ? json->Whole(static_cast<int64_t>(found->id)) : json->Null();
   json->Key("number");
   found != partitions.end() ? json->Whole(found - partitions.begin()) : json->Null();
   json->Field("from", fmt::format("{:016x}", spot.range.from.hash)).Key("to");

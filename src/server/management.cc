@@ -296,7 +296,9 @@ void Management::AddRoutes() {
   }
   routes_.Add({"POST", "/_stator/tables/NAME/split", "splits a partition", kHere, nullptr});
   add("GET", "/_stator/tables/NAME/partitions", kReading, "what the throughput model knows",
-      [this](const Call& call) { return Answer(PartitionReport(environment_, heat_, call.name)); });
+      [this](const Call& call) {
+        return Answer(PartitionReport(environment_, heat_, call.name, clock_.manual()));
+      });
   for (const std::string_view path : {"/_stator/tables/NAME/heat", "/_stator/tables/NAME/heat.svg",
                                       "/_stator/tables/NAME/contributor-insights"}) {
     add("GET", path, kReading,
@@ -611,7 +613,8 @@ http::Reply Management::RenderEvents(const Call& call) const {
   const Result<int64_t> limit = management::WholeParameter(call.query, "limit", 200);
   if (!limit.ok()) return Failure(limit.error());
   return Json(200, events_->Since(*since, management::Parameter(call.query, "table"),
-                                  std::min(*limit, management::Events::kMostReturned)));
+                                  std::min(*limit, management::Events::kMostReturned),
+                                  management::Parameter(call.query, "brief") == "true"));
 }
 
 http::Reply Management::RenderRequests(const Call& call) const {

@@ -60,18 +60,62 @@ std::string Split(const Resource& resource, const throughput::SplitEvent& split)
                      split.parent, split.left, split.right, Bound(resource, split.bound));
 }
 
-// A limit that refused, as it was when it refused most; null where that is too long ago.
-std::string Refused(const Resource& resource, Access access, Limit limit, int64_t now) {
+// The last full seconds, and a partition each, or the ranges that the history has.
+throughput::HeatMap LastSeconds(const HeatHistories& heat, const Resource& resource,
+                                const std::vector<throughput::PartitionView>& partitions,
+                                int64_t now, bool manual_clock) {
+  constexpr int64_t kSecond = 1'000'000, kSeconds = 5;
+  throughput::HeatHistory::Window window;
+  window.now_micros = now;
+  // The second before this one may not be whole yet. A manual clock stands still while requests
+  // come: all of them are of the second that it shows.
+  window.to_micros = (now / kSecond + (manual_clock ? 1 : -1)) * kSecond;
+  window.from_micros =
+      std::max<int64_t>(0, window.to_micros - (manual_clock ? 1 : kSeconds) * kSecond);
+  if (partitions.size() <= kMostRows) {
+    for (const throughput::PartitionView& p : partitions) window.rows.push_back(p.range);
+  }
+  return heat.Map(TabletOf(resource), window);
+}
+
+// Units a second that were asked for in the columns of `map`: of the rows of `range`, or of all.
+double AskedIn(const throughput::HeatMap& map, Access access, const throughput::KeyRange* range) {
+  int64_t halves = 0;
+  for (size_t i = 0; i < map.rows.size(); ++i) {
+    if (range != nullptr && map.rows[i].from != range->from) continue;
+    for (const throughput::HeatMap::Cell& cell : map.cells[i]) {
+      halves += access == Access::kRead ? cell.units.read + cell.units.refused_read
+                                        : cell.units.write + cell.units.refused_write;
+    }
+  }
+  double seconds = 0;
+  for (const double covered : map.covered_seconds) seconds += covered;
+  return seconds > 0 ? static_cast<double>(halves) / 2 / seconds : 0;
+}
+
+// A limit that refused, as it was when it refused most; null where that is too long ago. `asked` is
+// what the last seconds asked for, of what the limit is about.
+std::string Refused(const Resource& resource, Access access, Limit limit, int64_t now,
+                    const std::vector<throughput::PartitionView>& partitions,
+                    const throughput::HeatMap& seconds) {
   const throughput::Resource& model = resource.meter->resource();
   const std::optional<throughput::Explanation> worst = model.Worst(now, access, limit);
   const throughput::Explanation why = worst.value_or(throughput::Explanation());
+  double asked = 0;
+  if (limit == Limit::kKeyRange) {
+    // A partition that was split since has parts: the limit is that of each.
+    for (const throughput::PartitionView& p : partitions)
+      asked = std::max(asked, AskedIn(seconds, access, &p.range));
+  } else {
+    asked = AskedIn(seconds, access, nullptr);
+  }
   return fmt::format(
       R"({{"reason":{},"requests":{},"units":{},"partition":{},"limit":{},)"
-      R"("demand":{},"at":{},"key":{},"why":{},"advice":{},"notes":{},"lesson":{}}})",
+      R"("demand":{},"asked":{},"at":{},"key":{},"why":{},"advice":{},"notes":{},"lesson":{}}})",
       Quoted(throughput::ReasonCode(model.is_index(), access, limit)),
       resource.meter->refusals(access, limit), Number(model.refused(limit).Of(access)),
       worst ? why.partition : model.MostRefusedPartition(access, limit), Number(why.limit),
-      Number(why.demand), worst ? Quoted(FormatTime(why.at_micros)) : "null",
+      Number(why.demand), Number(asked), worst ? Quoted(FormatTime(why.at_micros)) : "null",
       why.hottest.empty() ? "null" : Quoted(why.hottest[0].partition),
       worst ? Quoted(ops::RefusalText(why)) : "null",
       Array(why.advice, [](const std::string& sentence) { return Quoted(sentence); }),
@@ -96,7 +140,7 @@ throughput::HeatMap LastHours(const HeatHistories& heat, const Resource& resourc
 }
 
 std::string Render(const ops::Environment& environment, const HeatHistories& heat,
-                   const Resource& resource) {
+                   const Resource& resource, bool manual_clock) {
   const throughput::Meter& meter = *resource.meter;
   const throughput::Resource& model = meter.resource();
   const int64_t now = environment.clock.NowMicros();
@@ -116,12 +160,14 @@ std::string Render(const ops::Environment& environment, const HeatHistories& hea
                        Json({(*granted)[0] * limits.whole[0], (*granted)[1] * limits.whole[1]}));
   }
   std::string refused;
+  std::optional<throughput::HeatMap> seconds;
   for (const Access access : {Access::kRead, Access::kWrite}) {
     for (size_t l = 0; l < throughput::kLimits; ++l) {
       const auto limit = static_cast<Limit>(l);
       if (meter.refusals(access, limit) == 0) continue;
       if (!refused.empty()) refused.push_back(',');
-      refused += Refused(resource, access, limit, now);
+      if (!seconds) seconds = LastSeconds(heat, resource, partitions, now, manual_clock);
+      refused += Refused(resource, access, limit, now, partitions, *seconds);
     }
   }
   const throughput::HeatMap map = LastHours(heat, resource, partitions, now);
@@ -146,7 +192,7 @@ std::string Render(const ops::Environment& environment, const HeatHistories& hea
 }  // namespace
 
 Result<std::string> PartitionReport(ops::Environment& environment, const HeatHistories& heat,
-                                    std::string_view table) {
+                                    std::string_view table, bool manual_clock) {
   const std::vector<Resource> resources = environment.admission.ResourcesOf(table);
   if (resources.empty())
     return Error(ErrorCode::kResourceNotFound, "There is no table " + std::string(table));
@@ -161,7 +207,9 @@ Result<std::string> PartitionReport(ops::Environment& environment, const HeatHis
       counts.ok() ? std::to_string(counts->items) : "null",
       counts.ok() ? std::to_string(counts->bytes) : "null",
       Array(resources,
-            [&](const Resource& resource) { return Render(environment, heat, resource); }));
+            [&](const Resource& resource) {
+              return Render(environment, heat, resource, manual_clock);
+            }));
 }
 
 }  // namespace stator::server

@@ -12,6 +12,6 @@ namespace stator::server {
 
 // JSON. kResourceNotFound if there is no such table.
 Result<std::string> PartitionReport(ops::Environment& environment, const HeatHistories& heat,
-                                    std::string_view table);
+                                    std::string_view table, bool manual_clock);
 
 }  // namespace stator::server

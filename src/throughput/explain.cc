@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "throughput/cause.h"
 #include "throughput/key_text.h"
 #include "throughput/partitions.h"
 #include "throughput/resource.h"
@@ -143,7 +144,19 @@ bool HotInTurn(const Explanation& e, const HeavyHitters& life, int leading_secon
   return its < kLittle * life.total() && most >= kFew * life.total();
 }
 
+// Whether one key has most of the units of the resource's life: then partitions that lead in turn
+// are parts of its own collection, or halves of those before them.
+bool IsOneKey(const HeavyHitters& life) {
+  constexpr double kMost = 0.5;
+  const std::vector<HeavyKey> top = life.Top(1);
+  return !top.empty() && top[0].weight - top[0].overestimate >= kMost * life.total();
+}
+
 }  // namespace
+
+std::string CauseText(const Explanation& e, Access access, Limit limit) {
+  return CauseOf(e, access, limit);
+}
 
 Explanation Resource::Describe(Access access, Limit limit, uint64_t partition) const {
   Explanation e;
@@ -213,6 +226,40 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
     if (e->lesson.empty()) e->lesson = lesson;
     advice.push_back(std::move(sentence));
   };
+  // The hottest key of the busiest partition, and its units: those of the explanation are of the
+  // partition that was refused most, and its demand is that of all.
+  struct Hottest {
+    HeavyKey key;
+    double units = 0;
+  };
+  const auto hottest_of_all = [&]() REQUIRES(mutex_) {
+    Hottest found;
+    double most_asked = 0;
+    Partition* busiest = nullptr;
+    const double seconds = SecondsOfDemand(e->at_micros);
+    const Layout& layout = layout_.Current();
+    for (size_t i = 0; i < layout.size(); ++i) {
+      Partition& p = layout.At(i);
+      const Partition::Worst& worst = p.worst[a];
+      const bool together = worst.epoch == capacity_epoch_ &&
+                            std::abs(worst.at_micros - e->at_micros) <= kTogetherMicros;
+      const double asked = std::max({HalvesToUnits(AskedInSecond(p, a)) / seconds,
+                                     p.last_rate[a] + p.last_refused[a],
+                                     together ? worst.demand : 0});
+      if (asked <= most_asked) continue;
+      most_asked = asked;
+      busiest = &p;
+    }
+    if (busiest == nullptr) return found;
+    const ObservationLock look(*busiest);
+    HeavyHitters seen = busiest->seen().last_collections;
+    seen.Merge(busiest->seen().collections);
+    const std::vector<HeavyKey> top = Readable(seen.Top(1));
+    if (top.empty() || top[0].partition.empty() || seen.total() <= 0) return found;
+    const double share = std::min(1.0, top[0].least() / seen.total());
+    found = {top[0], std::min(e->demand, most_asked) * (share >= kAllShare ? 1 : share)};
+    return found;
+  };
   switch (limit) {
     case Limit::kProvisioned:
       say("auto-scaling",
@@ -220,6 +267,21 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
               "Raise the {} capacity of the {} to {} units or more, let auto scaling do it, "
               "or switch to on-demand.",
               units, what, UnitsText(std::ceil(std::max(e->demand, e->limit + 1)))));
+      // What is raised for one key alone meets the limit of its partition next.
+      if (const Hottest hot = hottest_of_all(); hot.units > most) {
+        const auto planned = moments_.find({access, Limit::kKeyRange});
+        const bool has_plan = planned != moments_.end() && IsHot(planned->second.what) &&
+                              planned->second.what.hottest[0].hash == hot.key.hash &&
+                              planned->second.what.spread.values > 1;
+        const std::string_view things = write ? "suffixes" : "copies";
+        advice.back() += fmt::format(
+            " That alone is not enough: \"{}\" takes {} of them, and one partition serves {}. {} "
+            "it over {}, too.",
+            hot.key.partition, UnitsText(std::round(hot.units)), UnitsText(most),
+            write ? "Spread" : "Cache it, or spread",
+            has_plan ? fmt::format("{} {}", planned->second.what.spread.values, things)
+                     : std::string(things));
+      }
       break;
     case Limit::kMaxOnDemand:
       say("", fmt::format("Raise OnDemandThroughput to {} {} units per second or more, or remove "
@@ -269,10 +331,11 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
         text += " Copy it into a new table of the right size, or let adaptive capacity lend.";
         say("bulk-load", std::move(text));
       }
-      if (write && !LooksLikeDate(key) &&
-          (leaders_[a].Moves() ||
-           (hot && HotInTurn(*e, Lifetime(lifetime_collections_, &KeyObservation::collections),
-                             leaders_[a].seconds)))) {
+      const HeavyHitters life =
+          write ? Lifetime(lifetime_collections_, &KeyObservation::collections)
+                : lifetime_collections_;
+      if (write && !LooksLikeDate(key) && !IsOneKey(life) &&
+          (leaders_[a].Moves() || (hot && HotInTurn(*e, life, leaders_[a].seconds)))) {
         say("upload-by-user",
             fmt::format("The writes go to one key after the other{}: write in another order, one "
                         "item of each key in turn, and all {} partitions work at once.",

@@ -29,6 +29,15 @@ bool HasEnded(int64_t at_micros, int64_t second_start_micros) {
   return at_micros < second_start_micros;
 }
 
+// Until when counts tell what was asked for, of which the last refusal was at `refused_at`: until
+// they are looked at, since requests were served in the rest of the time as well. A clock that has
+// jumped since, or goes in steps, tells nothing of that.
+int64_t CountedUntil(const ModelSettings& settings, int64_t refused_at, int64_t now_micros) {
+  constexpr int64_t kJumpMicros = 2'000'000;
+  const bool jumped = settings.moment_seconds > 0 || now_micros - refused_at > kJumpMicros;
+  return jumped ? refused_at : std::max(refused_at, now_micros);
+}
+
 // Whether the plan of the second's worst partition names the hot key of this other one, which was
 // refused in the same second: then both have one number of suffixes.
 bool PlansFor(const Explanation& worst, const Explanation& other, int64_t other_at_micros) {
@@ -105,8 +114,9 @@ std::optional<Explanation> Resource::WorstOfSecond(Access access, Limit limit) c
   if (found == nullptr) return std::nullopt;
   Explanation e = Describe(access, limit, found->id);
   e.at_micros = last;
-  e.demand = std::max(e.granted,
-                      HalvesToUnits(limit == Limit::kKeyRange ? its : all) / SecondsOfDemand(last));
+  const double seconds = SecondsOfDemand(CountedUntil(settings_, last, advanced_micros_));
+  e.demand =
+      std::max(e.granted, HalvesToUnits(limit == Limit::kKeyRange ? its : all) / seconds);
   return e;
 }
 
@@ -175,7 +185,8 @@ void Resource::CloseSecond(int64_t now_micros, bool begin_next) {
       if (p.refused[a][kRange].load(std::memory_order_relaxed) == p.refused_at_second[a][kRange])
         continue;
       const int64_t at = p.refused_at[a].load(std::memory_order_relaxed);
-      const double demand = HalvesToUnits(AskedInSecond(p, a)) / SecondsOfDemand(at);
+      const double seconds = SecondsOfDemand(CountedUntil(settings_, at, now_micros));
+      const double demand = HalvesToUnits(AskedInSecond(p, a)) / seconds;
       Partition::Worst& worst = p.worst[a];
       const bool kept = worst.epoch == capacity_epoch_ && IsKept(worst.at_micros, now_micros);
       if (kept && !over && HasEnded(worst.at_micros, second_start_micros_)) continue;

@@ -26,12 +26,23 @@ test('the hottest key is named, and why it was throttled', async () => {
     .filter({ hasText: /Raise the write capacity of the table to/ })
     .first()
     .waitFor();
+  // What is asked for now is told beside the peak, which is named as one.
+  const limit = page.getByRole('region', { name: 'Writes beyond the provisioned capacity of the table' });
+  await limit.getByText('Asked for now').waitFor();
+  await limit.getByText(/^Busiest second, at \d\d:\d\d:\d\d UTC$/).waitFor();
+  const { resources } = await it.manage('tables/votes/partitions');
+  const [told] = resources[0].refused;
+  assert.ok(told.asked > told.limit && told.asked <= told.demand * 1.2, JSON.stringify(told));
+  // A partition has one name on all pages.
+  const name = await limit.getByRole('link', { name: /^partition \d+$/ }).textContent();
+  const overview = await it.open('overview');
+  await overview.getByRole('link', { name: new RegExp(`^votes ${name}\\b`) }).waitFor();
 });
 
 test('overview shows the table as hot and the event', async () => {
   const page = await it.open('overview');
   await page.getByRole('heading', { name: 'Hottest partitions now' }).waitFor();
-  await page.getByText(/requests were throttled( in \d.*)?: /).first().waitFor();
+  await page.getByText(/requests were throttled( since \d\d:\d\d:\d\d UTC \(.*\))?: /).first().waitFor();
 });
 
 test('a selection on the map, by keyboard, tells its keys; the colour is there', async () => {
@@ -125,6 +136,17 @@ test('capacity is raised from the panel, and the throttling ends', async () => {
   const { Table } = await it.client.send(new DescribeTableCommand({ TableName: 'votes' }));
   assert.equal(Table.ProvisionedThroughput.WriteCapacityUnits, 4000);
   await page.getByText('ended', { exact: true }).first().waitFor({ timeout: 90_000 });
+  // What is over is folded into a line.
+  const over = page.locator('details.ended').first();
+  assert.equal(await over.getByText('Asked for now').isVisible(), false);
+  await over.locator('summary').press('Enter');
+  await over.getByText('Asked for now').waitFor();
+  // The storm is one event, and what was done about it stays beside it.
+  const overview = await it.open('overview');
+  await overview.getByText('The table has 5 read and 4,000 write units now').waitFor();
+  const { events } = await it.manage('events?brief=true&table=votes');
+  const storm = events.filter((one) => one.kind === 'throttled').at(-1);
+  assert.ok(storm.allRequests >= storm.requests && storm.since <= storm.at, JSON.stringify(storm));
   // Throttling is explained after it is over.
   const past = page.getByRole('region', { name: 'Earlier throttling' });
   await past.getByRole('row', { name: /alice/ }).first().waitFor();

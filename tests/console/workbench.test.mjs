@@ -58,11 +58,15 @@ test('capacity: what was consumed, what there is, and what it costs in each way 
   await cost.getByText('$8.4', { exact: false }).waitFor();
   const onDemand = page.getByRole('row', { name: /^On demand/ });
   await onDemand.getByText('price needed').first().waitFor();
-  await page.getByText('Prices', { exact: true }).click();
+  // One sentence says what is missing, and leads to its field.
+  await page.getByText(/^On demand cannot be told in dollars: the price of a million reads and of/).waitFor();
+  await page.getByRole('button', { name: 'Enter prices' }).click();
+  await page.waitForFunction(() => document.activeElement?.getAttribute('data-price') === 'millionReads');
   await page.getByLabel('A million writes on demand').fill('1.25');
   await page.getByLabel('A million reads on demand').fill('0.25');
   await page.getByLabel('A million reads on demand').press('Enter');
   await onDemand.getByText('price needed').first().waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Enter prices' }).waitFor({ state: 'detached' });
 });
 
 test('a rule of auto scaling is set, shown, and taken away', async () => {
@@ -212,4 +216,13 @@ test('a design is played, a cure is applied, and the outcome before stays beside
   await page.getByRole('heading', { name: '67% of the requests are refused' }).waitFor();
   await page.getByRole('button', { name: 'Create this table…' }).click();
   assert.equal(await page.getByRole('textbox', { name: 'Name', exact: true }).inputValue(), 'events');
+});
+
+test('an index that was played with small entries is not created with all attributes', async () => {
+  const page = await it.open('design');
+  await page.getByRole('button', { name: 'Index by status' }).click();
+  await page.getByRole('heading', { name: /% of the requests are refused$/ }).waitFor();
+  await page.getByRole('button', { name: 'Create this table…' }).click();
+  await page.getByText('It was simulated with entries of 200B').waitFor();
+  assert.ok(await page.getByRole('radio', { name: 'Keys only' }).isChecked());
 });

@@ -33,6 +33,8 @@ export interface Boot {
 
 export interface HotSpot {
   index: string | null;
+  // Its id, as in all that is told of partitions; an older server does not tell it.
+  partition?: number | null;
   number: number | null;
   from: string;
   to: string | null;

@@ -68,6 +68,8 @@ export interface IndexForm {
   write: string;
   maxRead: string;
   maxWrite: string;
+  // The size of an entry that the design was played with.
+  entryBytes?: string;
 }
 
 export interface ScalingForm {

@@ -1,6 +1,7 @@
 // A key design with its traffic, as a scenario of `stator simulate`, and what its outcome says.
 // Pure. Numbers are text while they are typed.
 import type { Prices } from './cost.ts';
+import { accessOf } from './reason.ts';
 
 export type KeyKind = 'uniform' | 'zipf' | 'single' | 'date' | 'weighted';
 
@@ -381,6 +382,38 @@ function suffixesFor(trouble: Trouble): number {
   return [10, 20, 50, 100, 200, 500, 1000].find((one) => one >= least) ?? 1000;
 }
 
+// The units that the advice names: of a limit that lacks units those of its busiest second, of a
+// partition's those that the suffixes need; null: none.
+function unitsFor(trouble: Trouble): number | null {
+  for (const text of trouble.advice) {
+    const match = /(?: to |provision )([\d,]+) (?:read |write )?units/.exec(text);
+    if (match) return Number((match[1] ?? '').replaceAll(',', ''));
+  }
+  return null;
+}
+
+// What the server advises for the table that a design was made of.
+export type Advised = Pick<Trouble, 'reason' | 'demand' | 'advice'>;
+
+// The outcome with the server's own advice, where it was refused for the same reason: its busiest
+// second asked for more than the mean that is played, and one cure has one number on all pages.
+export const withAdvice = (outcome: Outcome, advised: readonly Advised[]): Outcome => ({
+  ...outcome,
+  resources: outcome.resources.map((one) =>
+    one.kind !== 'table'
+      ? one
+      : {
+          ...one,
+          throttled: one.throttled.map((trouble) => {
+            const told = advised.find((each) => each.reason === trouble.reason);
+            return told && told.demand >= trouble.demand
+              ? { ...trouble, demand: told.demand, advice: told.advice }
+              : trouble;
+          }),
+        },
+  ),
+});
+
 // The keys of a design as one space: traffic with the same ones asks for the same items.
 const spaceOf = (keys: KeyDesign): string => {
   if (keys.kind === 'uniform' || keys.kind === 'zipf') return `${keys.kind} ${keys.count}`;
@@ -466,7 +499,7 @@ export function cures(design: Design, outcome: Outcome): Cure[] {
       const write = trouble.reason.includes('Write');
       const perPartition = trouble.reason.includes('KeyRange');
       if (!perPartition && design.billing === 'provisioned') {
-        const units = String(Math.ceil(trouble.demand * 1.1));
+        const units = String(unitsFor(trouble) ?? Math.ceil(trouble.demand));
         const shown = Number(units).toLocaleString('en-US');
         const kind = write ? 'write' : 'read';
         if (i < 0) add(`${shown} ${kind} units`, { ...design, [kind]: units });
@@ -501,7 +534,34 @@ export function cures(design: Design, outcome: Outcome): Cure[] {
         });
     }
   }
-  return found.slice(0, 6);
+  return [...together(design, outcome), ...found].slice(0, 6);
+}
+
+// A table that lacks units for one hot key needs both: without suffixes its partition refuses what
+// the units allow, and without the units nothing is gained by suffixes.
+function together(design: Design, outcome: Outcome): Cure[] {
+  if (design.billing !== 'provisioned') return [];
+  const table = outcome.resources.find((one) => one.kind === 'table');
+  for (const kind of ['write', 'read'] as const) {
+    const of = (limit: string) =>
+      table?.throttled.find((one) => accessOf(one.reason) === kind && one.reason.includes(limit));
+    const lacks = of('ProvisionedThroughput');
+    const hot = of('KeyRange');
+    const suffixes = hot && spread(design, hot);
+    if (!lacks || !suffixes) continue;
+    const units = Math.max(
+      unitsFor(lacks) ?? Math.ceil(lacks.demand),
+      unitsFor(hot) ?? 0,
+      Number(design[kind]) || 0,
+    );
+    return [
+      {
+        label: `${units.toLocaleString('en-US')} ${kind} units, and ${suffixes.label[0]?.toLowerCase()}${suffixes.label.slice(1)}`,
+        design: { ...suffixes.design, [kind]: String(units) },
+      },
+    ];
+  }
+  return [];
 }
 
 // A cure that was played; null: it could not be.

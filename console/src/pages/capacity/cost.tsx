@@ -9,7 +9,7 @@ import { isOnDemand, type TableDescription } from '../../model/table.ts';
 import { duration } from '../../ui/format.ts';
 import { Scroll } from '../../ui/scroll.tsx';
 import { ErrorBox } from '../../ui/told.tsx';
-import { PriceFields, usePrices } from './prices.tsx';
+import { MissingPrices, PriceFields, usePrices } from './prices.tsx';
 
 const money = (n: number): string =>
   `$${n.toLocaleString('en-US', { maximumFractionDigits: n < 100 ? 2 : 0 })}`;
@@ -103,6 +103,7 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
             </table>
           </Scroll>
         )}
+        <MissingPrices prices={prices} of="On demand" />
         <PriceFields {...own} />
       </div>
     </section>

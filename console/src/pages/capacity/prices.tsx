@@ -36,12 +36,41 @@ export function usePrices(): OwnPrices {
   return { own, prices: pricesNow(own), set };
 }
 
+// What a sum lacks, in one sentence that leads to the fields; nothing if it lacks nothing.
+export function MissingPrices({ prices, of }: { prices: Prices; of: string }) {
+  const missing = (['millionReads', 'millionWrites'] as const).filter(
+    (kind) => prices[kind] === null,
+  );
+  const first = missing[0];
+  if (first === undefined) return null;
+  const enter = () => {
+    const details = document.getElementById(kFieldsId) as HTMLDetailsElement | null;
+    if (!details) return;
+    details.open = true;
+    details.querySelector<HTMLInputElement>(`[data-price=${first}]`)?.focus();
+  };
+  return (
+    <p class="hint">
+      {of} cannot be told in dollars: the price of{' '}
+      {missing.length === 2
+        ? 'a million reads and of a million writes'
+        : kWords[first].replace(/^A (.*) on demand$/, 'a $1')}{' '}
+      in your Region is not known here.{' '}
+      <button type="button" class="link" onClick={enter}>
+        Enter prices
+      </button>
+    </p>
+  );
+}
+
+const kFieldsId = 'price-fields';
+
 export const PriceFields = ({ own, prices, set }: OwnPrices) => (
-  <details>
+  <details id={kFieldsId}>
     <summary class="small">Prices</summary>
     <p class="hint">
-      Provisioned units and storage begin with the prices of the guidance’s examples. Enter those of
-      your Region; this browser keeps them.
+      Units and storage begin with the prices of the examples in AWS’s guidance, which are not those
+      of every Region; on demand begins with none. What you enter is kept by this browser.
     </p>
     <div class="fields prices">
       {kKinds.map((kind) => (
@@ -50,6 +79,7 @@ export const PriceFields = ({ own, prices, set }: OwnPrices) => (
             <input
               {...ids}
               class="short"
+              data-price={kind}
               inputMode="decimal"
               placeholder={kind.startsWith('million') ? 'not known' : undefined}
               value={own[kind] ?? prices[kind] ?? ''}

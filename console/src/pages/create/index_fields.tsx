@@ -74,6 +74,12 @@ export function IndexFields(props: IndexFieldsProps) {
         ]}
         onChange={(projection) => set({ projection })}
       />
+      {index.entryBytes !== undefined && (
+        <p class="hint">
+          It was simulated with entries of {index.entryBytes}: with more attributes they are larger,
+          and each write costs more.
+        </p>
+      )}
       {index.projection === 'INCLUDE' && (
         <Field label="Attributes" hint="Names, separated by commas" error={error('include')}>
           {(ids) => (

@@ -11,6 +11,8 @@ import { boot } from '../../app/state.ts';
 import { emptyForm, emptyIndex } from '../../model/create.ts';
 import { columnTime, type HeatReply } from '../../model/heat.ts';
 import {
+  type Advised,
+  bytesOf,
   cures,
   type Design,
   emptyDesign,
@@ -21,6 +23,7 @@ import {
   scenarioOf,
   shorter,
   type Tried,
+  withAdvice,
 } from '../../model/scenario.ts';
 import { isOnDemand, keyNames, keysOf, type TableDescription } from '../../model/table.ts';
 import { CodeText } from '../../ui/code.tsx';
@@ -74,6 +77,10 @@ function useTried(
   return tried?.of === now ? tried.cures : null;
 }
 
+// Whether only the time to play was changed.
+const isAsItWas = (was: Design, now: Design): boolean =>
+  JSON.stringify({ ...was, minutes: '' }) === JSON.stringify({ ...now, minutes: '' });
+
 interface Played {
   design: Design;
   outcome: Outcome;
@@ -88,6 +95,7 @@ interface Origin {
   from: number;
   to: number;
   design: Design;
+  advised: readonly Advised[];
 }
 
 async function loadOrigin(name: string, from: string | null, to: string | null): Promise<Origin> {
@@ -107,6 +115,10 @@ async function loadOrigin(name: string, from: string | null, to: string | null):
     from: first ? columnTime(first, 0) : 0,
     to: first ? columnTime(first, first.columns) : 0,
     design: designOf(table, heat, report),
+    advised:
+      report.resources
+        .find((one) => one.type === 'table')
+        ?.refused.filter((one) => one.why !== null) ?? [],
   };
 }
 
@@ -180,7 +192,9 @@ function Designer({ origin }: { origin: Origin | null }) {
       setBusy(true);
       try {
         const outcome = await played(built.toml, abort.signal);
-        setNow({ design, outcome });
+        // As long as the table is as it is, the server's advice for it holds.
+        const advised = origin && isAsItWas(origin.design, design) ? origin.advised : [];
+        setNow({ design, outcome: withAdvice(outcome, advised) });
         setError(null);
       } catch (failure) {
         if (isStopped(failure)) return;
@@ -264,6 +278,11 @@ function Designer({ origin }: { origin: Origin | null }) {
           </button>
         </div>
       </header>
+      {origin && (
+        <p class="hint">
+          Played is the mean of that time. The advice is that of Throttling, for the busiest second.
+        </p>
+      )}
       {changing && origin && (
         <CapacityDialog
           table={origin.table}
@@ -390,9 +409,13 @@ function formFrom(design: Design) {
     form.warmRead = '12000';
     form.warmWrite = design.warmWrite;
   }
+  const items = Math.max(...design.traffic.map((one) => bytesOf(one.itemBytes)), 0);
   form.indexes = design.indexes.map((one) => ({
     ...emptyIndex('global'),
     name: one.name,
+    // Entries that were played smaller than the items hold less than all attributes.
+    projection: bytesOf(one.entryBytes) < items ? 'KEYS_ONLY' : 'ALL',
+    entryBytes: one.entryBytes,
     read: one.read,
     write: one.write,
   }));

@@ -14,6 +14,7 @@ import {
 import { bytes, count, duration, percent, plural, unitRate } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { heatStep } from '../../ui/strip.tsx';
+import { MissingPrices } from '../capacity/prices.tsx';
 
 interface Props {
   design: Design;
@@ -83,12 +84,7 @@ export function OutcomeView(props: Props) {
               before={before && partitions(before.outcome)}
             />
           </dl>
-          {costs.capacity === null && (
-            <p class="hint">
-              The price of a million requests is not known: enter it under Prices, below the
-              traffic.
-            </p>
-          )}
+          {costs.capacity === null && <MissingPrices prices={prices} of="A month of requests" />}
           {costs.growthBytes > 0 && (
             <p class="hint">
               New items: a month of this adds {bytes(costs.growthBytes)}, and with it{' '}
@@ -106,7 +102,7 @@ export function OutcomeView(props: Props) {
               ) : (
                 <>
                   <h3 class="small muted">Try a cure; the outcome of now stays beside it</h3>
-                  <div class="row wrap">
+                  <div class="cures">
                     {cures.map((one) => (
                       <button
                         key={one.label}
@@ -116,15 +112,17 @@ export function OutcomeView(props: Props) {
                         onClick={() => onApply(one.design)}
                       >
                         <Icon name="check" />
-                        {one.label}
-                        {one.outcome && (
-                          <span class="muted">
-                            : {partsOf(one.outcome).served} served,{' '}
-                            {costsOf(one.design, one.outcome, prices).capacity === null
-                              ? 'price needed'
-                              : `${monthText(one.design, one.outcome, prices)} a month`}
-                          </span>
-                        )}
+                        <span>
+                          {one.label}
+                          {one.outcome && (
+                            <span class="muted">
+                              : {partsOf(one.outcome).served} served,{' '}
+                              {costsOf(one.design, one.outcome, prices).capacity === null
+                                ? 'price needed'
+                                : `${monthText(one.design, one.outcome, prices)} a month`}
+                            </span>
+                          )}
+                        </span>
                       </button>
                     ))}
                   </div>

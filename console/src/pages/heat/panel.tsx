@@ -7,9 +7,9 @@ import {
   type Selection,
   summarize,
 } from '../../model/heat.ts';
-import { inUnits, reasonWords } from '../../model/reason.ts';
+import { accessOf, inUnits, reasonWords } from '../../model/reason.ts';
 import type { TableDescription } from '../../model/table.ts';
-import { amount, clock, count, duration, percent } from '../../ui/format.ts';
+import { amount, clock, count, duration, percent, unitRate } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { Fixes } from '../capacity/fixes.tsx';
 import { Keys } from '../throttling/index.tsx';
@@ -111,7 +111,7 @@ export function HeatPanel({
                 : `${count(partitions.length)} partitions`}
               <br />
               <span class="small muted mono">
-                {lowest.slice(0, 4)}… – {highest === null ? 'end' : `${highest.slice(0, 4)}…`}
+                hash {lowest.slice(0, 4)}… – {highest === null ? 'end' : `${highest.slice(0, 4)}…`}
               </span>
             </dd>
           </div>
@@ -129,7 +129,8 @@ export function HeatPanel({
         {active.map((one) => (
           <div class="note warn" key={one.reason}>
             <p>
-              <strong>{reasonWords(one.reason)}.</strong>
+              <strong>{reasonWords(one.reason)}.</strong> Its busiest second asked for{' '}
+              {unitRate(one.demand, accessOf(one.reason))}; the limit is {amount(one.limit)}.
             </p>
             {one.advice.map((sentence) => (
               <p key={sentence}>{inUnits(sentence)}</p>

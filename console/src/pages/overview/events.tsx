@@ -3,9 +3,15 @@ import { useEffect, useState } from 'preact/hooks';
 import { management } from '../../api/management.ts';
 import { href } from '../../app/router.ts';
 import { eventSeq, serverNow } from '../../app/state.ts';
-import { type Happened, happened, type ServerEvent } from '../../model/events.ts';
+import {
+  firstSentence,
+  type Happened,
+  happened,
+  recent,
+  type ServerEvent,
+} from '../../model/events.ts';
 import { inUnits, reasonWords } from '../../model/reason.ts';
-import { clock, dateTime, duration, relative } from '../../ui/format.ts';
+import { clock, dateTime, duration, plural, relative } from '../../ui/format.ts';
 import { Icon, type IconName } from '../../ui/icons.tsx';
 
 const kIcons: Record<string, IconName> = {
@@ -37,12 +43,12 @@ export function Events() {
     const controller = new AbortController();
     // After a restart the numbers begin again.
     const since = latest < known ? 0 : known;
-    management<{ events: ServerEvent[] }>(`events?since=${since}&limit=${kShown}`, {
+    management<{ events: ServerEvent[] }>(`events?since=${since}&limit=${kShown}&brief=true`, {
       background: true,
       signal: controller.signal,
     }).then(
       ({ events: more }) =>
-        setEvents((old) => [...(since === 0 ? [] : old), ...more].slice(-kShown)),
+        setEvents((old) => recent([...(since === 0 ? [] : old), ...more], kShown)),
       () => {},
     );
     return () => controller.abort();
@@ -78,7 +84,7 @@ function EventRow({ event }: { event: Happened }) {
   const first =
     event.text === event.reason
       ? `${reasonWords(event.reason)}.`
-      : inUnits(event.text.split(/(?<=\.) /)[0] ?? event.text);
+      : inUnits(firstSentence(event.text));
   const where =
     event.table === null ? null : (
       <a href={href(['tables', event.table, bad ? 'throttling' : 'items'])}>
@@ -95,11 +101,11 @@ function EventRow({ event }: { event: Happened }) {
         <p class="event-text">
           {where && event.kind !== 'dropped' && event.kind !== 'created' && <>{where} </>}
           {bad && event.requests !== undefined
-            ? `${event.requests.toLocaleString('en-US')} requests ${event.passed ? 'were beyond a limit and let pass' : 'were throttled'}${lasted > 1 ? ` in ${duration(lasted)}` : ''}: `
+            ? `${plural(event.requests, 'request')} ${event.requests === 1 ? 'was' : 'were'} ${event.passed ? 'beyond a limit and let pass' : 'throttled'}${lasted > 1 ? ` since ${clock(Date.parse(event.since))} UTC (${duration(lasted)})` : ''}: `
             : ''}
           {first}
         </p>
-        {event.advice?.[0] && <p class="small muted">{event.advice[0]}</p>}
+        {event.advice?.[0] && <p class="small muted">{firstSentence(event.advice[0])}</p>}
       </div>
       <time class="small muted nowrap" dateTime={event.at} title={`${dateTime(at)} UTC`}>
         {serverNow() - at < 3_600_000 ? relative(at, serverNow()) : clock(at)}

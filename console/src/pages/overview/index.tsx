@@ -174,11 +174,11 @@ function HotSpotRow({ row }: { row: TableRow }) {
   const to = hottest.to === null ? 1 : placeOfHash(hottest.to);
   const where = hottest.index === null ? row.name : `${row.name} · index ${hottest.index}`;
   const number =
-    hottest.number === null
+    typeof hottest.partition !== 'number'
       ? ''
-      : hottest.index === null
-        ? `${ordinal(hottest.number + 1)} of ${plural(row.partitions, 'partition')}`
-        : `${ordinal(hottest.number + 1)} partition`;
+      : hottest.index === null && row.partitions > 1
+        ? `partition ${hottest.partition}, one of ${row.partitions}`
+        : `partition ${hottest.partition}`;
   return (
     <li>
       <a class="hot-row" href={href(['tables', row.name, 'heat'])}>
@@ -220,13 +220,6 @@ function HotSpotRow({ row }: { row: TableRow }) {
     </li>
   );
 }
-
-// Partitions are counted in the order of the hash here, and named by their ids elsewhere.
-const ordinal = (n: number): string => {
-  const tens = n % 100;
-  const end = tens >= 11 && tens <= 13 ? undefined : [undefined, 'st', 'nd', 'rd'][n % 10];
-  return `${n}${end ?? 'th'}`;
-};
 
 const shorten = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text);
 

@@ -14,7 +14,7 @@ import { boot, refresh, watchClosely } from '../../app/state.ts';
 import { accessOf, inUnits, reasonWords } from '../../model/reason.ts';
 import type { TableDescription } from '../../model/table.ts';
 import { Choice } from '../../ui/field.tsx';
-import { amount, count, percent, unitRate } from '../../ui/format.ts';
+import { amount, clock, count, percent, unitRate } from '../../ui/format.ts';
 import { ErrorBox, say, sayError } from '../../ui/told.tsx';
 import { Fixes } from '../capacity/fixes.tsx';
 import { useKeysOf } from '../heat/keys_of.ts';
@@ -197,80 +197,117 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
         },
   );
   const keys = (active ? partition?.hottest : then) ?? [];
+  const title = (
+    <>
+      {reasonWords(refused.reason)}
+      {index !== undefined && <span class="muted"> · {index}</span>}
+    </>
+  );
+  const now = refused.asked;
+  const body = (
+    <div class="card-body stack">
+      <dl class="limit-facts">
+        <div>
+          <dt>{passed ? 'Beyond the limit, let pass' : 'Beyond the limit'}</dt>
+          <dd>
+            <strong>{count(refused.requests)}</strong> requests, {amount(refused.units)} {kind}{' '}
+            units
+          </dd>
+        </div>
+        <div>
+          <dt>Limit</dt>
+          <dd>
+            <strong>{unitRate(refused.limit, kind)}</strong>
+          </dd>
+        </div>
+        {now !== undefined && (
+          <div>
+            <dt>Asked for now</dt>
+            <dd>
+              <strong class={now > refused.limit ? 'bad-text' : ''}>{unitRate(now, kind)}</strong>
+            </dd>
+          </div>
+        )}
+        {refused.demand > 0 && (
+          <div>
+            <dt>Busiest second{at === null ? '' : `, at ${clock(at * 1000)} UTC`}</dt>
+            <dd>
+              <strong>{unitRate(refused.demand, kind)}</strong>
+            </dd>
+          </div>
+        )}
+        <div>
+          <dt>Most in</dt>
+          <dd>
+            <a
+              href={href(['tables', table.TableName, 'heat'], {
+                partition: String(refused.partition),
+                index,
+              })}
+            >
+              partition {refused.partition}
+            </a>
+            {!partition && <span class="small muted"> split since</span>}
+          </dd>
+        </div>
+      </dl>
+      {refused.why !== null ? (
+        <p class="why">
+          {now !== undefined && refused.demand > kPeak * now && (
+            <span class="muted">In its busiest second: </span>
+          )}
+          {sentences[0]}
+        </p>
+      ) : (
+        <p class="muted">The demand is below the limit again. Below is what was asked for then.</p>
+      )}
+      {keys.length > 0 && (
+        <Keys table={table} index={index} keys={keys} title={active ? undefined : kThen} />
+      )}
+      {partition?.notSplit && <p class="note">Not split, because {partition.notSplit}.</p>}
+      {refused.advice.length > 0 && (
+        <ul class="advice">
+          {refused.advice.map((one) => (
+            <li key={one}>{inUnits(one)}</li>
+          ))}
+        </ul>
+      )}
+      <Fixes
+        table={table}
+        index={index}
+        partition={perPartition && partition ? refused.partition : undefined}
+        calm={!active}
+      />
+    </div>
+  );
+  if (active)
+    return (
+      <section class="card" aria-label={reasonWords(refused.reason)}>
+        <header>
+          <h2>{title}</h2>
+          <span class="badge bad">now</span>
+        </header>
+        {body}
+      </section>
+    );
+  // What is over is told in a line, and opened by who wants to know.
   return (
-    <section class="card" aria-label={reasonWords(refused.reason)}>
-      <header>
-        <h2>
-          {reasonWords(refused.reason)}
-          {index !== undefined && <span class="muted"> · {index}</span>}
-        </h2>
-        <span class={`badge ${active ? 'bad' : ''}`}>{active ? 'now' : 'ended'}</span>
-      </header>
-      <div class="card-body stack">
-        <dl class="limit-facts">
-          <div>
-            <dt>{passed ? 'Beyond the limit, let pass' : 'Beyond the limit'}</dt>
-            <dd>
-              <strong>{count(refused.requests)}</strong> requests, {amount(refused.units)} {kind}{' '}
-              units
-            </dd>
-          </div>
-          <div>
-            <dt>Limit</dt>
-            <dd>
-              <strong>{unitRate(refused.limit, kind)}</strong>
-            </dd>
-          </div>
-          <div>
-            <dt>Asked for at most</dt>
-            <dd>
-              <strong class={active && refused.demand > refused.limit ? 'bad-text' : ''}>
-                {unitRate(refused.demand, kind)}
-              </strong>
-            </dd>
-          </div>
-          <div>
-            <dt>Most in</dt>
-            <dd>
-              <a
-                href={href(['tables', table.TableName, 'heat'], {
-                  partition: String(refused.partition),
-                  index,
-                })}
-              >
-                partition {refused.partition}
-              </a>
-            </dd>
-          </div>
-        </dl>
-        {refused.why !== null ? (
-          <p class="why">{sentences[0]}</p>
-        ) : (
-          <p class="muted">
-            The demand is below the limit again. Below is what was asked for then.
-          </p>
-        )}
-        {keys.length > 0 && (
-          <Keys table={table} index={index} keys={keys} title={active ? undefined : kThen} />
-        )}
-        {partition?.notSplit && <p class="note">Not split, because {partition.notSplit}.</p>}
-        {refused.advice.length > 0 && (
-          <ul class="advice">
-            {refused.advice.map((one) => (
-              <li key={one}>{inUnits(one)}</li>
-            ))}
-          </ul>
-        )}
-        <Fixes
-          table={table}
-          index={index}
-          partition={perPartition ? refused.partition : undefined}
-        />
-      </div>
-    </section>
+    <details class="card ended" aria-label={reasonWords(refused.reason)}>
+      <summary class="pad">
+        <h2>{title}</h2>
+        <span class="badge">ended</span>
+        <span class="small muted">
+          {count(refused.requests)} requests
+          {at === null ? '' : `, the most at ${clock(at * 1000)} UTC`}
+        </span>
+      </summary>
+      {body}
+    </details>
   );
 }
 
+// A peak is told as one where it is so many times what is asked for now.
+const kPeak = 1.1;
 const kThen = 'Hottest keys there, then';
 
 export function Keys({

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { management, query as queryText } from '../../api/management.ts';
 import { eventSeq, has } from '../../app/state.ts';
-import type { ServerEvent } from '../../model/events.ts';
+import { firstSentence, type ServerEvent } from '../../model/events.ts';
 import { inUnits, reasonWords } from '../../model/reason.ts';
 import { count, dateTime } from '../../ui/format.ts';
 
@@ -50,8 +50,12 @@ export function Past({ table }: { table: string }) {
                 <td class="num">{count(one.requests ?? 0)}</td>
                 <td>
                   {one.index !== null && <span class="muted">{one.index}: </span>}
-                  {one.text === one.reason ? reasonWords(one.reason ?? '') : inUnits(one.text)}
-                  {one.key && <span class="muted"> Hottest key: {one.key}.</span>}
+                  {one.text === one.reason
+                    ? reasonWords(one.reason ?? '')
+                    : inUnits(firstSentence(one.text))}
+                  {one.key && !firstSentence(one.text).includes(one.key) && (
+                    <span class="muted"> Hottest key: {one.key}.</span>
+                  )}
                 </td>
               </tr>
             ))}
