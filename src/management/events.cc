@@ -118,7 +118,7 @@ void Events::NoteDemand(const ops::Admission::Usage& usage, Told* told) {
   const throughput::Resource& model = usage.resource.meter->resource();
   for (const Access access : {Access::kRead, Access::kWrite}) {
     const size_t a = static_cast<size_t>(access);
-    // What was let pass is among what a limit stood against.
+    // Refused units include those that were let pass.
     double all = usage.consumed.Of(access);
     for (const throughput::Rates& refused : usage.refused) all += refused.Of(access);
     for (size_t l = 0; l < throughput::kLimits; ++l) {

@@ -27,8 +27,8 @@ struct Event {
   struct Throttled {
     std::string reason;
     int64_t requests = 0;  // since the event before it
-    // Of the whole time that this limit refuses without a longer pause, this event included: when
-    // it began, and how many requests there were.
+    // The whole time that this limit refuses without a longer pause, this event included: its begin,
+    // and its requests.
     int64_t since_micros = 0;
     int64_t all_requests = 0;
     uint64_t partition = 0;
@@ -52,7 +52,7 @@ struct Event {
 // Thread-safe.
 class Events {
  public:
-  // Of throttling, and of everything else.
+  // Each bounds the events of throttling and, apart from them, all others.
   static constexpr size_t kMostEvents = 5000;
   static constexpr size_t kMostBytes = 2 << 20;
   static constexpr int64_t kMostReturned = 1000;
@@ -87,7 +87,7 @@ class Events {
     std::array<std::array<int64_t, throughput::kLimits>, throughput::kAccesses> refusals{};
     // When that was.
     std::array<std::array<int64_t, throughput::kLimits>, throughput::kAccesses> told_micros{};
-    // What is going on by each limit.
+    // The throttling that goes on, by limit.
     struct Going {
       int64_t seq = 0;  // of its last event; 0: nothing
       int64_t since_micros = 0;

@@ -1,4 +1,4 @@
-// The sentence that says which limit refused, with its figures, for whoever tells of a demand of its
+// The sentence that says which limit refused, with its figures, to tell of another demand than its
 // own: an event has that of its time, an explanation that of its worst second.
 #pragma once
 

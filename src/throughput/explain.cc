@@ -267,7 +267,7 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
               "Raise the {} capacity of the {} to {} units or more, let auto scaling do it, "
               "or switch to on-demand.",
               units, what, UnitsText(std::ceil(std::max(e->demand, e->limit + 1)))));
-      // What is raised for one key alone meets the limit of its partition next.
+      // Units that are raised for one key alone meet the limit of its partition next.
       if (const Hottest hot = hottest_of_all(); hot.units > most) {
         const auto planned = moments_.find({access, Limit::kKeyRange});
         const bool has_plan = planned != moments_.end() && IsHot(planned->second.what) &&

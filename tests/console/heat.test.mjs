@@ -26,7 +26,7 @@ test('the hottest key is named, and why it was throttled', async () => {
     .filter({ hasText: /Raise the write capacity of the table to/ })
     .first()
     .waitFor();
-  // What is asked for now is told beside the peak, which is named as one.
+  // The rate of now stands beside the peak, which is named as one.
   const limit = page.getByRole('region', { name: 'Writes beyond the provisioned capacity of the table' });
   await limit.getByText('Asked for now').waitFor();
   await limit.getByText(/^Busiest second, at \d\d:\d\d:\d\d UTC$/).waitFor();
@@ -136,14 +136,14 @@ test('capacity is raised from the panel, and the throttling ends', async () => {
   const { Table } = await it.client.send(new DescribeTableCommand({ TableName: 'votes' }));
   assert.equal(Table.ProvisionedThroughput.WriteCapacityUnits, 4000);
   await page.getByText('ended', { exact: true }).first().waitFor({ timeout: 90_000 });
-  // What is over is folded into a line.
+  // A limit that refuses no more is folded into a line.
   const over = page.locator('details.ended').first();
   assert.equal(await over.getByText('Asked for now').isVisible(), false);
   await over.locator('summary').press('Enter');
   await over.getByText('Asked for now').waitFor();
   // The storm is one event, and what was done about it stays beside it.
   const overview = await it.open('overview');
-  await overview.getByText('The table has 5 read and 4,000 write units now').waitFor();
+  await overview.getByText(/The table has 5 read and 4000 write units now/).waitFor();
   const { events } = await it.manage('events?brief=true&table=votes');
   const storm = events.filter((one) => one.kind === 'throttled').at(-1);
   assert.ok(storm.allRequests >= storm.requests && storm.since <= storm.at, JSON.stringify(storm));

@@ -308,6 +308,7 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
 
 // A peak is told as one where it is so many times what is asked for now.
 const kPeak = 1.1;
+const kLeastShare = 0.01;
 const kThen = 'Hottest keys there, then';
 
 export function Keys({
@@ -321,11 +322,14 @@ export function Keys({
   keys: readonly { partitionKey: string; share: number }[];
   title?: string | undefined;
 }) {
+  // Keys that have next to nothing beside a hot one are noise.
+  const busy = keys.filter((one) => one.share >= kLeastShare);
+  const known = busy.length > 0 ? busy : keys;
   return (
     <div class="hot-keys">
       <h3 class="small muted">{title}</h3>
       <ul>
-        {keys.slice(0, 5).map((one) => (
+        {known.slice(0, 5).map((one) => (
           <li key={one.partitionKey}>
             {one.partitionKey === '' ? (
               <span class="muted">keys that are not known</span>
