@@ -105,9 +105,9 @@ void Events::Add(Event event) {
 
 void Events::Continue(int64_t seq) {
   std::deque<Event>& events = throttled_.events;
-  const auto found = std::lower_bound(
-      events.begin(), events.end(), seq,
-      [](const Event& event, int64_t wanted) { return event.seq < wanted; });
+  const auto found =
+      std::lower_bound(events.begin(), events.end(), seq,
+                       [](const Event& event, int64_t wanted) { return event.seq < wanted; });
   if (found != events.end() && found->seq == seq) found->continued = true;
 }
 
@@ -186,8 +186,8 @@ void Events::OnRefusals(const ops::Admission::Refusals& refused) {
   Event event;
   // When they were refused, as far as that is known: a manual clock may have been moved far since.
   const int64_t before = std::exchange(told.told_micros[a][l], refused.now_micros);
-  event.at_micros = worst.at_micros > before ? std::min(worst.at_micros, refused.now_micros)
-                                             : refused.now_micros;
+  event.at_micros =
+      worst.at_micros > before ? std::min(worst.at_micros, refused.now_micros) : refused.now_micros;
   event.kind = "throttled";
   event.table = resource.table->descriptor.name;
   if (resource.index != nullptr) event.index = resource.index->name;
@@ -196,18 +196,18 @@ void Events::OnRefusals(const ops::Admission::Refusals& refused) {
   Told::Going& going = told.going[a][l];
   const double demand = std::exchange(going.demand, 0);
   throughput::Explanation why = worst;
-  if (const auto own = std::exchange(going.why, std::nullopt); own && own->demand < kClose * worst.demand) {
+  if (const auto own = std::exchange(going.why, std::nullopt);
+      own && own->demand < kClose * worst.demand) {
     why = *own;
-  } else if (refused.limit != Limit::kKeyRange && demand > 0 &&
-             demand < kClose * worst.demand) {
+  } else if (refused.limit != Limit::kKeyRange && demand > 0 && demand < kClose * worst.demand) {
     why.demand = std::max(demand, worst.granted);
   }
   why.so_far = false;
   why.cause = throughput::CauseText(why, refused.access, refused.limit);
   // The advice is for the busiest second.
   if (refused.limit != Limit::kKeyRange && why.demand < kClose * worst.demand) {
-    why.cause += fmt::format(" ({} in its busiest second)",
-                             throughput::UnitsText(std::round(worst.demand)));
+    why.cause +=
+        fmt::format(" ({} in its busiest second)", throughput::UnitsText(std::round(worst.demand)));
   }
   event.text = ops::RefusalText(why);
 

@@ -27,8 +27,8 @@ struct Event {
   struct Throttled {
     std::string reason;
     int64_t requests = 0;  // since the event before it
-    // The whole time that this limit refuses without a longer pause, this event included: its begin,
-    // and its requests.
+    // The time that this limit refuses without a longer pause, this event included: its begin and
+    // its requests.
     int64_t since_micros = 0;
     int64_t all_requests = 0;
     uint64_t partition = 0;

@@ -206,10 +206,9 @@ Result<std::string> PartitionReport(ops::Environment& environment, const HeatHis
       throughput::ThrottlingText(resources.front().meter->mode()),
       counts.ok() ? std::to_string(counts->items) : "null",
       counts.ok() ? std::to_string(counts->bytes) : "null",
-      Array(resources,
-            [&](const Resource& resource) {
-              return Render(environment, heat, resource, manual_clock);
-            }));
+      Array(resources, [&](const Resource& resource) {
+        return Render(environment, heat, resource, manual_clock);
+      }));
 }
 
 }  // namespace stator::server

@@ -243,9 +243,9 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
       const Partition::Worst& worst = p.worst[a];
       const bool together = worst.epoch == capacity_epoch_ &&
                             std::abs(worst.at_micros - e->at_micros) <= kTogetherMicros;
-      const double asked = std::max({HalvesToUnits(AskedInSecond(p, a)) / seconds,
-                                     p.last_rate[a] + p.last_refused[a],
-                                     together ? worst.demand : 0});
+      const double asked =
+          std::max({HalvesToUnits(AskedInSecond(p, a)) / seconds,
+                    p.last_rate[a] + p.last_refused[a], together ? worst.demand : 0});
       if (asked <= most_asked) continue;
       most_asked = asked;
       busiest = &p;
@@ -331,9 +331,9 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
         text += " Copy it into a new table of the right size, or let adaptive capacity lend.";
         say("bulk-load", std::move(text));
       }
-      const HeavyHitters life =
-          write ? Lifetime(lifetime_collections_, &KeyObservation::collections)
-                : lifetime_collections_;
+      const HeavyHitters life = write
+                                    ? Lifetime(lifetime_collections_, &KeyObservation::collections)
+                                    : lifetime_collections_;
       if (write && !LooksLikeDate(key) && !IsOneKey(life) &&
           (leaders_[a].Moves() || (hot && HotInTurn(*e, life, leaders_[a].seconds)))) {
         say("upload-by-user",

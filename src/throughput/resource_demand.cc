@@ -115,8 +115,7 @@ std::optional<Explanation> Resource::WorstOfSecond(Access access, Limit limit) c
   Explanation e = Describe(access, limit, found->id);
   e.at_micros = last;
   const double seconds = SecondsOfDemand(CountedUntil(settings_, last, advanced_micros_));
-  e.demand =
-      std::max(e.granted, HalvesToUnits(limit == Limit::kKeyRange ? its : all) / seconds);
+  e.demand = std::max(e.granted, HalvesToUnits(limit == Limit::kKeyRange ? its : all) / seconds);
   return e;
 }
 

@@ -45,6 +45,32 @@ TEST(Guidance, S21_ABurstOfOneSecondIsToldAsThatSecondsDemand) {
   EXPECT_EQ(table.Worst(0, Access::kWrite, Limit::kProvisioned)->demand, 120);
 }
 
+// Served requests of the time behind the last refusal are not told as of the time before it.
+TEST(Guidance, S21_ASecondThatRefusesOnlyAtItsBeginIsNotCountedTwice) {
+  Resource table({}, Provisioned(1, 31), 0);
+  table.Advance(0);
+  Burst(&table, 0);
+  for (int tenth = 1; tenth <= 19; ++tenth) {
+    for (int i = 0; i < 3; ++i) table.Admit(tenth * kSecond / 10, Write(7, "2014-07-09"));
+    if (tenth == 9) table.Advance(9 * kSecond / 10);
+  }
+  table.Advance(19 * kSecond / 10);
+  EXPECT_LE(table.Worst(2 * kSecond, Access::kWrite, Limit::kProvisioned)->demand, 150);
+}
+
+TEST(Guidance, S21_UnitsAloneAreNotTheCureOfOneHotKey) {
+  Resource table({}, Provisioned(1, 1000), 0);
+  table.Advance(0);
+  for (int i = 0; i < 1594; ++i) table.Admit(0, Write(7, "acme"));
+  const Verdict refusal{
+      false, Access::kWrite, Limit::kProvisioned, table.Partitions().at(0).id, &table, 0};
+  const std::string first = table.Explain(0, refusal).advice.at(0);
+  EXPECT_NE(first.find("That alone is not enough: \"acme\" takes 1,594 of them, and one partition "
+                       "serves 1,000. Spread it over"),
+            std::string::npos)
+      << first;
+}
+
 TEST(Guidance, S22_WhoLooksAMinuteLaterSeesWhy) {
   Resource table({}, Provisioned(1, 31), 0);
   table.Advance(0);
