@@ -1,9 +1,9 @@
 // CHECK: an assertion that stays in the release.
 //
 // For invariants whose breach would store wrong data, lose an acknowledged write or let a caller in
-// who must stay out: the process ends with a sentence, and a restart finds every acknowledged write.
-// It costs a comparison. For everything else, and where a bad request or a damaged file can be the
-// cause, return an Error; for what tests should notice and users need not, use assert().
+// who must stay out. The process ends with a sentence, and a restart finds every acknowledged
+// write. It costs a comparison. Return an Error for everything else, and wherever a bad request or
+// a damaged file can be the cause; use assert() for faults that only tests should notice.
 #pragma once
 
 namespace stator {

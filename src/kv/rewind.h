@@ -50,9 +50,9 @@ class RewindPoint {
                                  const std::string* then)>;
   // Applies `batch`, which names no watched key, and gives each watched key that was written since
   // the moment the value that it had then, stamp included: all as one change, of whose stamp the
-  // batch is. Calls `visit` for each of those keys before anything changes, under the engine's lock:
-  // it must not call the engine. Other points, and pins, see writes like any other. kUnavailable if
-  // the point was given up; errors of the batch; then nothing has changed.
+  // batch is. Calls `visit` for each of those keys before anything changes, under the engine's
+  // lock: it must not call the engine. Other points, and pins, see writes like any other.
+  // kUnavailable if the point was given up; errors of the batch; then nothing has changed.
   virtual Result<uint64_t> Rewind(Batch batch, Visit visit) = 0;
   // Returns the bytes that are kept for the point.
   virtual size_t bytes() const = 0;

@@ -201,7 +201,8 @@ TEST(ValueCache, AgreesWithAModel) {
   EXPECT_GT(known, 1000u);
 }
 
-// Returns the answer of FindRecent for a key, with at most 100 us; a "?" behind it if it asks for a read.
+// Returns the answer of FindRecent for a key, with at most 100 us; a "?" behind it if it asks for a
+// read.
 std::string Recent(ValueCache& cache, std::string_view key) {
   std::optional<std::string> value;
   bool ask = false;
