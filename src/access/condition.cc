@@ -205,8 +205,29 @@ Result<Condition> Condition::Compile(std::string_view operation, std::string_vie
     for (const Operand& operand : condition.operands_)
       condition.sorted_.emplace_back(std::get<Template>(operand).literal());
     std::sort(condition.sorted_.begin(), condition.sorted_.end());
+    if (!condition.sorted_.empty()) condition.operands_.clear();  // not looked at any more
   }
+  condition.operands_.shrink_to_fit();
   return condition;
+}
+
+size_t Condition::heap_bytes() const {
+  size_t bytes = HeapBytes(key_.tag) + operands_.capacity() * sizeof(Operand) +
+                 sorted_.capacity() * sizeof(std::string);
+  for (const std::string& text : sorted_) bytes += HeapBytes(text);
+  for (const Operand& operand : operands_) {
+    if (const auto* text = std::get_if<Template>(&operand)) {
+      bytes += text->heap_bytes();
+    } else if (const auto* number = std::get_if<Decimal>(&operand)) {
+      bytes += HeapBytes(number->digits);
+    } else if (const auto* binary = std::get_if<std::string>(&operand)) {
+      bytes += HeapBytes(*binary);
+    } else if (const auto* arn = std::get_if<ArnTemplate>(&operand)) {
+      bytes += arn->capacity() * sizeof(Template);
+      for (const Template& part : *arn) bytes += part.heap_bytes();
+    }
+  }
+  return bytes;
 }
 
 bool Condition::Holds(const RequestContext& context) const {

@@ -45,6 +45,8 @@ class Condition {
 
   // The keys that the line reads, those of variables included.
   KeySet keys() const { return keys_; }
+  // The memory that it has beside the object.
+  size_t heap_bytes() const;
 
  private:
   enum class Operator : uint8_t {

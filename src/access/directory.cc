@@ -4,26 +4,23 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "access/pattern.h"
 
 namespace stator::access {
 namespace {
 
-std::string NameKey(std::string_view account, std::string_view name) {
-  std::string key = fmt::format("{}/{}", account, name);
-  for (char& c : key) c = LowerAscii(c);
-  return key;
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = LowerAscii(c);
+  return lower;
 }
 
-std::shared_ptr<const AccessCredential> MakeCredential(std::string secret,
-                                                       std::shared_ptr<const Caller> caller) {
-  auto credential = std::make_shared<AccessCredential>();
-  const Digest digest = Sha256("stator secret" + secret);
-  std::memcpy(&credential->generation, digest.data(), sizeof credential->generation);
-  credential->secret = std::move(secret);
-  credential->caller = std::move(caller);
-  return credential;
+template <typename Map>
+const typename Map::mapped_type* FindIn(const Map& map, std::string_view name) {
+  const auto found = map.find(Lower(name));
+  return found == map.end() ? nullptr : &found->second;
 }
 
 // "2026-01-31T12:00:00Z".
@@ -36,93 +33,154 @@ std::string IsoTime(int64_t micros) {
 
 void CollectKeys(Caller* caller) { caller->keys = caller->policies(false, nullptr).keys(); }
 
+// The policies that every account has, by ARN.
+const std::unordered_map<std::string_view, std::shared_ptr<const Policy>>& CompiledBuiltIns() {
+  static const auto& all =
+      *new std::unordered_map<std::string_view, std::shared_ptr<const Policy>>([] {
+        std::unordered_map<std::string_view, std::shared_ptr<const Policy>> compiled;
+        for (const BuiltInPolicy& policy : BuiltInPolicies()) {
+          compiled.emplace(policy.arn, Policy::Parse(policy.document, PolicyKind::kIdentity,
+                                                     std::string(policy.arn))
+                                           .value());
+        }
+        return compiled;
+      }());
+  return all;
+}
+
+// What a record counts beside its texts: itself, its place in maps, and what is made of it for
+// requests.
+constexpr size_t kRecordBytes = 1024;
+
+size_t TextBytes(const Identity& identity) {
+  size_t bytes = kRecordBytes + identity.path.size() + identity.boundary.size();
+  for (const std::string& arn : identity.attached_policies) bytes += 64 + arn.size();
+  // Callers have them too.
+  for (const Tag& tag : identity.tags)
+    bytes += 2 * (sizeof(Tag) + tag.key.size() + tag.value.size());
+  return bytes;
+}
+
 }  // namespace
 
 std::string SecretPurpose(std::string_view key_id) {
   return fmt::format("the secret of the access key {}", key_id);
 }
 
-std::shared_ptr<const Policy> Directory::Compile(std::string_view document, PolicyKind kind,
-                                                 std::string name, const Directory* before) {
-  const auto of_kind = static_cast<size_t>(kind);
-  std::shared_ptr<const Policy>& known = compiled_[of_kind][document];
-  if (known == nullptr && before != nullptr) {
-    const auto found = before->compiled_[of_kind].find(document);
-    if (found != before->compiled_[of_kind].end()) known = found->second;
-  }
-  if (known != nullptr) return known->name() == name ? known : known->Named(std::move(name));
-  Result<std::shared_ptr<const Policy>> policy = Policy::Parse(document, kind, name);
-  if (policy.ok()) return known = *std::move(policy);
-  problems_.push_back(fmt::format("The policy {} cannot be read and denies everything: {}", name,
-                                  policy.error().message()));
-  return nullptr;
+std::shared_ptr<const AccessCredential> MakeCredential(std::string secret,
+                                                       std::shared_ptr<const Caller> caller) {
+  auto credential = std::make_shared<AccessCredential>();
+  const Digest digest = Sha256("stator secret" + secret);
+  std::memcpy(&credential->generation, digest.data(), sizeof credential->generation);
+  credential->secret = std::move(secret);
+  credential->caller = std::move(caller);
+  return credential;
 }
 
-void Directory::CompilePolicies(const Directory* before) {
-  for (const BuiltInPolicy& policy : BuiltInPolicies()) {
-    managed_.emplace(policy.arn, Compile(policy.document, PolicyKind::kIdentity,
-                                         std::string(policy.arn), before));
+// Compiles the policies of an account, and counts them.
+class Directory::Builder {
+ public:
+  Builder(Directory& directory, PolicyCache& policies)
+      : directory_(directory), policies_(policies) {}
+
+  PolicyPtr Compile(std::string_view document, PolicyKind kind, std::string name) {
+    const std::string shown = name;
+    Result<PolicyPtr> policy = policies_.Compile(document, kind, std::move(name));
+    if (!policy.ok()) {
+      directory_.problems_.push_back(
+          fmt::format("The policy {} cannot be read and denies everything: {}", shown,
+                      policy.error().message()));
+      return nullptr;
+    }
+    // Equal documents of an account count once, and their names each.
+    directory_.holding_.policy_memory += sizeof(Policy) + 2 * shown.size();
+    if (counted_.insert((*policy)->statements().data()).second)
+      directory_.holding_.policy_memory += (*policy)->memory_bytes();
+    return *std::move(policy);
   }
+
+  std::vector<PolicyPtr> CompileInline(const Identity& identity, const std::string& arn) {
+    std::vector<PolicyPtr> compiled;
+    compiled.reserve(identity.inline_policies.size());
+    for (const InlinePolicy& policy : identity.inline_policies) {
+      directory_.holding_.policy_text += policy.document.size();
+      compiled.push_back(Compile(policy.document, PolicyKind::kIdentity,
+                                 fmt::format("{} of {}", policy.name, arn)));
+    }
+    return compiled;
+  }
+
+ private:
+  Directory& directory_;
+  PolicyCache& policies_;
+  std::unordered_set<const Statement*> counted_;
+};
+
+Directory::Directory(std::string account, Records records, const Keyring& keyring,
+                     PolicyCache& policies)
+    : account_(std::move(account)), records_(std::move(records)) {
+  Builder builder(*this, policies);
   for (const ManagedPolicy& policy : records_.policies) {
     const std::string arn = ArnOf(policy);
     const std::string* document = policy.document();
+    for (const PolicyVersion& version : policy.versions)
+      holding_.policy_text += version.document.size();
     managed_[arn] =
-        Compile(document == nullptr ? "" : *document, PolicyKind::kIdentity, arn, before);
+        builder.Compile(document == nullptr ? "" : *document, PolicyKind::kIdentity, arn);
+    holding_.records += kRecordBytes + policy.description.size();
+    for (const Tag& tag : policy.tags)
+      holding_.records += sizeof(Tag) + tag.key.size() + tag.value.size();
   }
-  const auto compile_inline = [&](const Identity& identity, const std::string& arn) {
-    auto& compiled = inline_[identity.id];
-    for (const InlinePolicy& policy : identity.inline_policies) {
-      compiled.push_back(Compile(policy.document, PolicyKind::kIdentity,
-                                 fmt::format("{} of {}", policy.name, arn), before));
-    }
-  };
-  for (const User& user : records_.users) compile_inline(user, ArnOf(user));
-  for (const Group& group : records_.groups) compile_inline(group, ArnOf(group));
+  for (const Group& group : records_.groups) {
+    groups_[Lower(group.name)] = {&group, builder.CompileInline(group, ArnOf(group))};
+    holding_.records += TextBytes(group);
+  }
   for (const Role& role : records_.roles) {
     const std::string arn = ArnOf(role);
-    compile_inline(role, arn);
-    trust_[role.id] = Compile(role.trust_policy, PolicyKind::kTrust,
-                              fmt::format("trust policy of {}", arn), before);
+    holding_.policy_text += role.trust_policy.size();
+    roles_[Lower(role.name)] = {&role, builder.CompileInline(role, arn),
+                                builder.Compile(role.trust_policy, PolicyKind::kTrust,
+                                                fmt::format("trust policy of {}", arn))};
+    holding_.records += TextBytes(role) + role.description.size();
   }
-}
-
-Directory::Directory(Records records, std::shared_ptr<const Keyring> keyring, const Clock& clock,
-                     const Directory* before)
-    : records_(std::move(records)), keyring_(std::move(keyring)), clock_(clock) {
-  CompilePolicies(before);
-  for (const User& user : records_.users) users_[NameKey(user.account, user.name)] = &user;
-  for (const Group& group : records_.groups) groups_[NameKey(group.account, group.name)] = &group;
-  for (const Role& role : records_.roles) roles_[NameKey(role.account, role.name)] = &role;
-  for (const User& user : records_.users) callers_[user.id] = MakeUser(user);
-  for (const Account& account : records_.accounts) {
-    if (account.deleted()) continue;
+  for (const User& user : records_.users) {
+    users_[Lower(user.name)] = {&user, MakeUser(user, builder.CompileInline(user, ArnOf(user)))};
+    holding_.records += TextBytes(user);
+    for (const std::string& group : user.groups) holding_.records += 64 + group.size();
+  }
+  for (const OidcProvider& provider : records_.providers) {
+    holding_.records += kRecordBytes;
+    for (const auto* texts : {&provider.client_ids, &provider.thumbprints}) {
+      for (const std::string& text : *texts) holding_.records += sizeof(text) + text.size();
+    }
+  }
+  if (!records_.accounts.empty() && !records_.accounts.front().deleted()) {
     auto root = std::make_shared<Caller>();
     root->kind = Principal::Kind::kRoot;
-    root->account = root->id = root->user_id = account.id;
-    root->arn = RootArn(account.id);
-    callers_[account.id] = std::move(root);
+    root->account = root->id = root->user_id = account_;
+    root->arn = RootArn(account_);
+    root_ = std::move(root);
   }
+  keys_.reserve(records_.keys.size());
+  holding_.records += records_.keys.size() * kRecordBytes;
   for (const AccessKey& key : records_.keys) {
-    std::shared_ptr<const Caller> caller = CallerOf(key.account, key.user);
+    std::shared_ptr<const Caller> caller = CallerOf(key.user);
     if (caller == nullptr) {
       problems_.push_back(fmt::format("The access key {} belongs to {}/{}, which does not exist.",
                                       key.id, key.account, key.user));
       continue;
     }
-    Result<std::string> secret = keyring_->Unseal(key.sealed_secret, SecretPurpose(key.id));
+    Result<std::string> secret = keyring.Unseal(key.sealed_secret, SecretPurpose(key.id));
     if (!secret.ok()) {
       problems_.push_back(
           fmt::format("The access key {} cannot be used: {}", key.id, secret.error().message()));
       continue;
     }
-    keys_[key.id] = {key.active, MakeCredential(*std::move(secret), std::move(caller))};
+    keys_.push_back({key.id, key.active, MakeCredential(*std::move(secret), std::move(caller))});
   }
 }
 
-void Directory::AddPoliciesOf(const Identity& identity, Caller* caller) const {
-  if (const auto found = inline_.find(identity.id); found != inline_.end()) {
-    caller->identity.insert(caller->identity.end(), found->second.begin(), found->second.end());
-  }
+void Directory::AddAttached(const Identity& identity, Caller* caller) const {
   for (const std::string& arn : identity.attached_policies)
     caller->identity.push_back(FindPolicy(arn));
 }
@@ -133,52 +191,61 @@ void Directory::SetBoundary(const Identity& identity, Caller* caller) const {
   caller->boundary = FindPolicy(identity.boundary);
 }
 
-std::shared_ptr<const Caller> Directory::MakeUser(const User& user) const {
+std::shared_ptr<const Caller> Directory::MakeUser(const User& user,
+                                                  std::vector<PolicyPtr> own) const {
   auto caller = std::make_shared<Caller>();
   caller->kind = Principal::Kind::kUser;
   caller->account = user.account;
   caller->arn = ArnOf(user);
   caller->id = caller->user_id = user.id;
   caller->tags = user.tags;
-  AddPoliciesOf(user, caller.get());
+  caller->identity = std::move(own);
+  AddAttached(user, caller.get());
   for (const std::string& name : user.groups) {
-    const Group* group = FindGroup(user.account, name);
-    if (group != nullptr) {
-      AddPoliciesOf(*group, caller.get());
+    if (const GroupEntry* const entry = FindIn(groups_, name); entry != nullptr) {
+      caller->identity.insert(caller->identity.end(), entry->policies.begin(),
+                              entry->policies.end());
+      AddAttached(*entry->group, caller.get());
     } else {
       // Its policies may have denied something.
       caller->identity.push_back(nullptr);
     }
   }
+  caller->identity.shrink_to_fit();
   SetBoundary(user, caller.get());
   CollectKeys(caller.get());
   return caller;
 }
 
-std::shared_ptr<const Caller> Directory::CallerOf(std::string_view account,
-                                                  std::string_view user) const {
-  const User* found = user.empty() ? nullptr : FindUser(account, user);
-  if (!user.empty() && found == nullptr) return nullptr;
-  const auto caller = callers_.find(found == nullptr ? account : std::string_view(found->id));
-  return caller == callers_.end() ? nullptr : caller->second;
+const Directory::RoleEntry* Directory::EntryOf(std::string_view role) const {
+  return FindIn(roles_, role);
+}
+
+std::shared_ptr<const Caller> Directory::CallerOf(std::string_view user) const {
+  if (user.empty()) return root_;
+  const UserEntry* const found = FindIn(users_, user);
+  return found == nullptr ? nullptr : found->caller;
 }
 
 std::shared_ptr<const Caller> Directory::CallerOf(const Session& session) const {
+  if (session.account != account_) return nullptr;
   auto caller = std::make_shared<Caller>();
   if (session.kind == Session::Kind::kRole) {
-    const Role* role = FindRole(session.account, session.issuer);
-    if (role == nullptr || role->id != session.issuer_id ||
-        session.issued_micros < role->revoked_before_micros)
+    const RoleEntry* const entry = EntryOf(session.issuer);
+    if (entry == nullptr || entry->role->id != session.issuer_id ||
+        session.issued_micros < entry->role->revoked_before_micros)
       return nullptr;
+    const Role& role = *entry->role;
     caller->kind = Principal::Kind::kRoleSession;
-    caller->arn = SessionArn(*role, session.name);
-    caller->issuer_arn = ArnOf(*role);
-    caller->user_id = fmt::format("{}:{}", role->id, session.name);
-    caller->tags = role->tags;
-    AddPoliciesOf(*role, caller.get());
-    SetBoundary(*role, caller.get());
+    caller->arn = SessionArn(role, session.name);
+    caller->issuer_arn = ArnOf(role);
+    caller->user_id = fmt::format("{}:{}", role.id, session.name);
+    caller->tags = role.tags;
+    caller->identity = entry->policies;
+    AddAttached(role, caller.get());
+    SetBoundary(role, caller.get());
   } else {
-    const std::shared_ptr<const Caller> issuer = CallerOf(session.account, session.issuer);
+    const std::shared_ptr<const Caller> issuer = CallerOf(session.issuer);
     if (issuer == nullptr || issuer->id != session.issuer_id) return nullptr;
     *caller = *issuer;
     if (session.kind == Session::Kind::kFederatedUser) {
@@ -217,68 +284,28 @@ std::shared_ptr<const Caller> Directory::CallerOf(const Session& session) const 
   return caller;
 }
 
-KeyLookup Directory::Find(std::string_view key_id, std::string_view token) const {
-  if (key_id.starts_with("ASIA")) return FindSession(key_id, token);
-  const auto found = keys_.find(key_id);
-  if (found == keys_.end()) return {};
-  return {found->second.active ? KeyState::kActive : KeyState::kInactive,
-          token.empty() ? TokenState::kFits : TokenState::kInvalid, found->second.credential};
+const User* Directory::FindUser(std::string_view name) const {
+  const UserEntry* const found = FindIn(users_, name);
+  return found == nullptr ? nullptr : found->user;
 }
-
-KeyLookup Directory::FindSession(std::string_view key_id, std::string_view token) const {
-  const KeyLookup invalid{KeyState::kUnknown, TokenState::kInvalid, nullptr};
-  if (token.empty()) return invalid;
-  OpenedToken opened;
-  {
-    const MutexLock lock(mutex_);
-    if (const auto young = young_.find(token); young != young_.end()) {
-      opened = young->second;
-    } else if (const auto old = old_.find(token); old != old_.end()) {
-      opened = old->second;
-    }
-  }
-  if (opened.credential == nullptr) {
-    Result<Session> session = OpenSession(token, *keyring_);
-    if (!session.ok()) return invalid;
-    std::shared_ptr<const Caller> caller = CallerOf(*session);
-    if (caller == nullptr) return invalid;
-    opened.key_id = session->key_id;
-    opened.expires_micros = session->expires_micros;
-    opened.credential = MakeCredential(std::move(session->secret), std::move(caller));
-    const MutexLock lock(mutex_);
-    if (young_.size() >= kMaxOpenedTokens / 2) {
-      old_ = std::move(young_);
-      young_.clear();
-    }
-    young_.insert_or_assign(std::string(token), opened);
-  }
-  if (opened.key_id != key_id) return invalid;
-  const bool expired = clock_.NowMicros() >= opened.expires_micros;
-  return {KeyState::kActive, expired ? TokenState::kExpired : TokenState::kFits,
-          std::move(opened.credential)};
+const Group* Directory::FindGroup(std::string_view name) const {
+  const GroupEntry* const found = FindIn(groups_, name);
+  return found == nullptr ? nullptr : found->group;
 }
-
-const User* Directory::FindUser(std::string_view account, std::string_view name) const {
-  const auto found = users_.find(NameKey(account, name));
-  return found == users_.end() ? nullptr : found->second;
-}
-const Group* Directory::FindGroup(std::string_view account, std::string_view name) const {
-  const auto found = groups_.find(NameKey(account, name));
-  return found == groups_.end() ? nullptr : found->second;
-}
-const Role* Directory::FindRole(std::string_view account, std::string_view name) const {
-  const auto found = roles_.find(NameKey(account, name));
-  return found == roles_.end() ? nullptr : found->second;
+const Role* Directory::FindRole(std::string_view name) const {
+  const RoleEntry* const found = EntryOf(name);
+  return found == nullptr ? nullptr : found->role;
 }
 
 std::shared_ptr<const Policy> Directory::TrustPolicyOf(const Role& role) const {
-  const auto found = trust_.find(role.id);
-  return found == trust_.end() ? nullptr : found->second;
+  const RoleEntry* const found = EntryOf(role.name);
+  return found == nullptr ? nullptr : found->trust;
 }
 
 std::shared_ptr<const Policy> Directory::FindPolicy(std::string_view arn) const {
-  const auto found = managed_.find(arn);
-  return found == managed_.end() ? nullptr : found->second;
+  if (const auto found = managed_.find(arn); found != managed_.end()) return found->second;
+  const auto built_in = CompiledBuiltIns().find(arn);
+  return built_in == CompiledBuiltIns().end() ? nullptr : built_in->second;
 }
 
 }  // namespace stator::access

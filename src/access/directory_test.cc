@@ -1,4 +1,4 @@
-#include "access/directory.h"
+#include "access/directories.h"
 
 #include <gtest/gtest.h>
 
@@ -59,6 +59,18 @@ class DirectoryTest : public testing::Test {
     AddKey("AKIAROOT", "", "secret-of-root");
   }
 
+  // The account as requests see it.
+  struct Live {
+    std::unique_ptr<Directories> all;
+    std::shared_ptr<const Directory> directory;
+  };
+  Live Make(const Records& records, std::shared_ptr<const Keyring> keyring = nullptr) {
+    if (keyring == nullptr) keyring = keyring_;
+    Live live{std::make_unique<Directories>(keyring, clock_),
+              std::make_shared<Directory>(kAccount, records, *keyring, policies_)};
+    live.all->Replace(kAccount, live.directory);
+    return live;
+  }
   void AddKey(const std::string& id, const std::string& user, std::string_view secret) {
     records_.keys.push_back(
         {id, kAccount, user, keyring_->Seal(secret, SecretPurpose(id), &random_), true, 0});
@@ -94,13 +106,15 @@ class DirectoryTest : public testing::Test {
   SystemSecureRandom random_;
   ManualClock clock_{kNow};
   std::shared_ptr<const Keyring> keyring_;
+  PolicyCache policies_;
   Records records_;
 };
 
 TEST_F(DirectoryTest, ResolvesLongTermKeys) {
-  const Directory directory(records_, keyring_, clock_);
+  const Live live = Make(records_);
+  const Directory& directory = *live.directory;
   EXPECT_TRUE(directory.problems().empty()) << directory.problems()[0];
-  const KeyLookup alice = directory.Find("AKIAALICE", "");
+  const KeyLookup alice = live.all->Find("AKIAALICE", "");
   ASSERT_EQ(alice.key, KeyState::kActive);
   EXPECT_EQ(alice.token, TokenState::kFits);
   EXPECT_EQ(alice.credential->secret, "secret-of-alice");
@@ -112,9 +126,9 @@ TEST_F(DirectoryTest, ResolvesLongTermKeys) {
   EXPECT_TRUE(caller.keys.Has(ContextKey::kPrincipalTag));
   EXPECT_FALSE(caller.keys.Has(ContextKey::kLeadingKeys));
 
-  EXPECT_EQ(directory.Find("AKIAALICE", "token").token, TokenState::kInvalid);
-  EXPECT_EQ(directory.Find("AKIANONE", "").key, KeyState::kUnknown);
-  const KeyLookup root = directory.Find("AKIAROOT", "");
+  EXPECT_EQ(live.all->Find("AKIAALICE", "token").token, TokenState::kInvalid);
+  EXPECT_EQ(live.all->Find("AKIANONE", "").key, KeyState::kUnknown);
+  const KeyLookup root = live.all->Find("AKIAROOT", "");
   EXPECT_TRUE(Allows(*root.credential->caller, "dynamodb:DeleteTable"));
   EXPECT_NE(root.credential->generation, alice.credential->generation);
 }
@@ -126,9 +140,10 @@ TEST_F(DirectoryTest, EqualPoliciesAreCompiledOnce) {
   records_.users.back().name = "bob";
   records_.users.back().id = "AIDABOB";
   for (User& user : records_.users) user.inline_policies = {{"p", document}};
-  const Directory first(records_, keyring_, clock_);
+  const Live live_first = Make(records_);
+  const Directory& first = *live_first.directory;
   const auto policy_of = [](const Directory& directory, const User& user) {
-    return directory.CallerOf(user.account, user.name)->identity.front();
+    return directory.CallerOf(user.name)->identity.front();
   };
   const auto one = policy_of(first, records_.users[0]), two = policy_of(first, records_.users[1]);
   EXPECT_NE(one->name(), two->name());
@@ -138,32 +153,110 @@ TEST_F(DirectoryTest, EqualPoliciesAreCompiledOnce) {
   changed.users[1].inline_policies = {
       {"p", R"({"Version":"2012-10-17","Statement":[)"
             R"({"Effect":"Deny","Action":"dynamodb:*","Resource":"*"}]})"}};
-  const Directory second(changed, keyring_, clock_, &first);
+  const Live live_second = Make(changed);
+  const Directory& second = *live_second.directory;
   EXPECT_EQ(policy_of(second, changed.users[0])->statements().data(), one->statements().data());
   EXPECT_FALSE(policy_of(second, changed.users[1])->statements().front().allows());
 }
 
+TEST_F(DirectoryTest, PoliciesThatNobodyHoldsAreForgotten) {
+  const auto document = [](int i) {
+    return R"({"Version":"2012-10-17","Statement":[{"Sid":"s)" + std::to_string(i) +
+           R"(","Effect":"Allow","Action":"dynamodb:*","Resource":"*"}]})";
+  };
+  const auto kept = policies_.Compile(document(0), PolicyKind::kIdentity, "kept");
+  ASSERT_TRUE(kept.ok());
+  // The name outlives the policy that was compiled first.
+  auto first = policies_.Compile(document(1), PolicyKind::kIdentity, "first");
+  const auto second = policies_.Compile(document(1), PolicyKind::kIdentity, "second");
+  const Statement* const statements = (*first)->statements().data();
+  *first = nullptr;
+  const auto third = policies_.Compile(document(1), PolicyKind::kIdentity, "third");
+  EXPECT_EQ((*third)->statements().data(), statements);
+  EXPECT_EQ((*second)->name(), "second");
+  // A policy of another kind is another one.
+  EXPECT_FALSE(policies_.Compile(document(1), PolicyKind::kResource, "r").ok());
+  for (int i = 2; i < 20'000; ++i)
+    ASSERT_TRUE(policies_.Compile(document(i), PolicyKind::kIdentity, "gone").ok());
+  EXPECT_LT(policies_.size(), 2000u);
+}
+
+// The bound of a server is only as good as the count.
+TEST_F(DirectoryTest, HoldingCountsEqualDocumentsOnce) {
+  const Holding before = Make(records_).directory->holding();
+  EXPECT_GT(before.policy_text, 2 * sizeof kAllowPut);
+  EXPECT_GT(before.policy_memory, before.policy_text);
+  std::string many = R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"a:b",)"
+                     R"("Resource":["*")";
+  for (int i = 0; i < 500; ++i) many += ",\"*\"";
+  many += "]}]}";
+  records_.users[0].inline_policies.push_back({"many", many});
+  const Holding with = Make(records_).directory->holding();
+  EXPECT_EQ(with.policy_text, before.policy_text + many.size());
+  // Short texts take the most memory.
+  EXPECT_GT(with.policy_memory, before.policy_memory + 20 * many.size());
+  records_.users[0].inline_policies.push_back({"again", many});
+  const Holding twice = Make(records_).directory->holding();
+  EXPECT_EQ(twice.policy_text, with.policy_text + many.size());
+  EXPECT_LT(twice.policy_memory, with.policy_memory + 1000);
+  EXPECT_EQ(twice.records, before.records);
+  AddKey("AKIAMORE", "alice", "x");
+  EXPECT_GT(Make(records_).directory->holding().records, before.records);
+}
+
+// Accounts are replaced one by one; tokens and keys follow theirs.
+TEST_F(DirectoryTest, AccountsChangeByThemselves) {
+  Live live = Make(records_);
+  const std::string token = Token(RoleSession());
+  const auto session = live.all->Find("ASIASESSION", token).credential;
+  ASSERT_NE(session, nullptr);
+  Records other;
+  other.accounts = {{"444455556666", "", 0}};
+  other.keys = {{"AKIAOTHER", "444455556666", "",
+                 keyring_->Seal("other", SecretPurpose("AKIAOTHER"), &random_), true, 0}};
+  live.all->Replace("444455556666",
+                    std::make_shared<Directory>("444455556666", other, *keyring_, policies_));
+  EXPECT_EQ(live.all->Find("AKIAOTHER", "").credential->caller->account, "444455556666");
+  EXPECT_EQ(live.all->Find("ASIASESSION", token).credential, session) << "not opened again";
+  EXPECT_EQ(live.all->All().size(), 2u);
+
+  Records changed = records_;
+  changed.roles.clear();
+  changed.keys.erase(changed.keys.begin());
+  live.all->Replace(kAccount, std::make_shared<Directory>(kAccount, changed, *keyring_, policies_));
+  EXPECT_EQ(live.all->Find("ASIASESSION", token).key, KeyState::kUnknown);
+  EXPECT_EQ(live.all->Find("AKIAALICE", "").key, KeyState::kUnknown);
+  EXPECT_EQ(live.all->Find("AKIAROOT", "").key, KeyState::kActive);
+  EXPECT_EQ(live.all->Find("AKIAOTHER", "").key, KeyState::kActive);
+  live.all->Replace("444455556666", nullptr);
+  EXPECT_EQ(live.all->Find("AKIAOTHER", "").key, KeyState::kUnknown);
+  EXPECT_EQ(live.all->Of("444455556666"), nullptr);
+  EXPECT_EQ(live.all->All().size(), 1u);
+}
+
 TEST_F(DirectoryTest, InactiveKeysKeepTheirSecret) {
   records_.keys[0].active = false;
-  const Directory directory(records_, keyring_, clock_);
-  EXPECT_EQ(directory.Find("AKIAALICE", "").key, KeyState::kInactive);
+  const Live live = Make(records_);
+  EXPECT_EQ(live.all->Find("AKIAALICE", "").key, KeyState::kInactive);
 }
 
 TEST_F(DirectoryTest, TheDefaultVersionIsInForce) {
   records_.policies[0].default_version = 2;
-  const Directory directory(records_, keyring_, clock_);
-  EXPECT_FALSE(Allows(*directory.CallerOf(kAccount, "ALICE"), "dynamodb:PutItem"));
-  EXPECT_TRUE(Allows(*directory.CallerOf(kAccount, "ALICE"), "dynamodb:GetItem"));
+  const Live live = Make(records_);
+  const Directory& directory = *live.directory;
+  EXPECT_FALSE(Allows(*directory.CallerOf("ALICE"), "dynamodb:PutItem"));
+  EXPECT_TRUE(Allows(*directory.CallerOf("ALICE"), "dynamodb:GetItem"));
 }
 
 TEST_F(DirectoryTest, WhatCannotBeReadDeniesAndIsNamed) {
   records_.users[0].inline_policies.push_back({"bad", "{"});
-  const Directory unreadable(records_, keyring_, clock_);
+  const Live live_unreadable = Make(records_);
+  const Directory& unreadable = *live_unreadable.directory;
   ASSERT_EQ(unreadable.problems().size(), 1u);
   EXPECT_NE(unreadable.problems()[0].find("bad of arn:aws:iam::111122223333:user/alice"),
             std::string::npos)
       << unreadable.problems()[0];
-  EXPECT_FALSE(Allows(*unreadable.CallerOf(kAccount, "alice"), "dynamodb:GetItem"));
+  EXPECT_FALSE(Allows(*unreadable.CallerOf("alice"), "dynamodb:GetItem"));
 
   records_.users[0].inline_policies.pop_back();
   for (const auto& change : {+[](Records& r) { r.users[0].groups.push_back("gone"); },
@@ -171,29 +264,31 @@ TEST_F(DirectoryTest, WhatCannotBeReadDeniesAndIsNamed) {
                              +[](Records& r) { r.users[0].boundary = "arn:gone"; }}) {
     Records changed = records_;
     change(changed);
-    const Directory directory(changed, keyring_, clock_);
-    EXPECT_FALSE(Allows(*directory.CallerOf(kAccount, "alice"), "dynamodb:GetItem"));
+    const Live live = Make(changed);
+    const Directory& directory = *live.directory;
+    EXPECT_FALSE(Allows(*directory.CallerOf("alice"), "dynamodb:GetItem"));
   }
 }
 
 TEST_F(DirectoryTest, KeysOfAnotherMasterKeyAreUnknownAndNamed) {
   const auto other = std::make_shared<Keyring>(*Keyring::FromKeys({std::string(32, 'x')}));
-  const Directory directory(records_, other, clock_);
-  EXPECT_EQ(directory.Find("AKIAALICE", "").key, KeyState::kUnknown);
+  const Live live = Make(records_, other);
+  const Directory& directory = *live.directory;
+  EXPECT_EQ(live.all->Find("AKIAALICE", "").key, KeyState::kUnknown);
   ASSERT_EQ(directory.problems().size(), 2u);
   EXPECT_NE(directory.problems()[0].find(keyring_->key_id()), std::string::npos);
 }
 
 TEST_F(DirectoryTest, SecretsCannotBeSwappedBetweenKeys) {
   std::swap(records_.keys[0].sealed_secret, records_.keys[1].sealed_secret);
-  const Directory directory(records_, keyring_, clock_);
-  EXPECT_EQ(directory.Find("AKIAALICE", "").key, KeyState::kUnknown);
+  const Live live = Make(records_);
+  EXPECT_EQ(live.all->Find("AKIAALICE", "").key, KeyState::kUnknown);
 }
 
 TEST_F(DirectoryTest, ResolvesSessions) {
-  const Directory directory(records_, keyring_, clock_);
+  const Live live = Make(records_);
   const std::string token = Token(RoleSession());
-  const KeyLookup found = directory.Find("ASIASESSION", token);
+  const KeyLookup found = live.all->Find("ASIASESSION", token);
   ASSERT_EQ(found.key, KeyState::kActive);
   EXPECT_EQ(found.token, TokenState::kFits);
   EXPECT_EQ(found.credential->secret, "secret-of-session");
@@ -203,13 +298,13 @@ TEST_F(DirectoryTest, ResolvesSessions) {
   EXPECT_EQ(caller.user_id, "AROAAPP:s1");
   EXPECT_EQ(caller.tags, (std::vector<Tag>{{"site", "x"}, {"Team", "red"}}));
   EXPECT_TRUE(Allows(caller, "dynamodb:PutItem"));
-  EXPECT_EQ(directory.Find("ASIASESSION", token).credential, found.credential) << "cached";
+  EXPECT_EQ(live.all->Find("ASIASESSION", token).credential, found.credential) << "cached";
 
-  EXPECT_EQ(directory.Find("ASIAOTHER", token).key, KeyState::kUnknown);
-  EXPECT_EQ(directory.Find("ASIASESSION", "").key, KeyState::kUnknown);
-  EXPECT_EQ(directory.Find("ASIASESSION", token + "x").key, KeyState::kUnknown);
+  EXPECT_EQ(live.all->Find("ASIAOTHER", token).key, KeyState::kUnknown);
+  EXPECT_EQ(live.all->Find("ASIASESSION", "").key, KeyState::kUnknown);
+  EXPECT_EQ(live.all->Find("ASIASESSION", token + "x").key, KeyState::kUnknown);
   clock_.AdvanceMicros(900'000'000);
-  EXPECT_EQ(directory.Find("ASIASESSION", token).token, TokenState::kExpired);
+  EXPECT_EQ(live.all->Find("ASIASESSION", token).token, TokenState::kExpired);
 }
 
 TEST_F(DirectoryTest, SessionsEndWithTheirRole) {
@@ -219,8 +314,8 @@ TEST_F(DirectoryTest, SessionsEndWithTheirRole) {
         +[](Records& r) { r.roles[0].revoked_before_micros = kNow + 1; }}) {
     Records changed = records_;
     change(changed);
-    const Directory directory(changed, keyring_, clock_);
-    const KeyLookup found = directory.Find("ASIASESSION", token);
+    const Live live = Make(changed);
+    const KeyLookup found = live.all->Find("ASIASESSION", token);
     EXPECT_EQ(found.key, KeyState::kUnknown);
     EXPECT_EQ(found.token, TokenState::kInvalid);
   }
@@ -230,7 +325,8 @@ TEST_F(DirectoryTest, SessionPoliciesNarrow) {
   Session session = RoleSession();
   session.has_policies = true;
   session.policies = {kAllowPut};
-  const Directory directory(records_, keyring_, clock_);
+  const Live live = Make(records_);
+  const Directory& directory = *live.directory;
   EXPECT_TRUE(Allows(*directory.CallerOf(session), "dynamodb:PutItem"));
   EXPECT_FALSE(Allows(*directory.CallerOf(session), "dynamodb:DeleteItem"));
   session.policies = {"{"};
@@ -238,7 +334,8 @@ TEST_F(DirectoryTest, SessionPoliciesNarrow) {
 }
 
 TEST_F(DirectoryTest, SessionsOfUsers) {
-  const Directory directory(records_, keyring_, clock_);
+  const Live live = Make(records_);
+  const Directory& directory = *live.directory;
   Session session = RoleSession();
   session.kind = Session::Kind::kUser;
   session.issuer = "alice";
@@ -264,8 +361,9 @@ TEST_F(DirectoryTest, SessionsOfUsers) {
 }
 
 TEST_F(DirectoryTest, TrustPolicies) {
-  const Directory directory(records_, keyring_, clock_);
-  const Role* role = directory.FindRole(kAccount, "APP");
+  const Live live = Make(records_);
+  const Directory& directory = *live.directory;
+  const Role* role = directory.FindRole("APP");
   ASSERT_NE(role, nullptr);
   const auto trust = directory.TrustPolicyOf(*role);
   ASSERT_NE(trust, nullptr);
@@ -300,8 +398,8 @@ TEST_F(DirectoryTest, TokensAreBoundedAndTamperProof) {
 
 // The verifier, the directory and the signer together.
 TEST_F(DirectoryTest, VerifiesRequestsOfSessions) {
-  const Directory directory(records_, keyring_, clock_);
-  Verifier verifier(clock_, directory, "dummy");
+  const Live live = Make(records_);
+  Verifier verifier(clock_, *live.all, "dummy");
   const std::string token = Token(RoleSession());
   const auto outcome = [&](const SigningKey& key) -> std::string {
     std::vector<OwnedHeader> headers = {{"Host", "localhost"}};
@@ -330,8 +428,8 @@ TEST_F(DirectoryTest, VerifiesRequestsOfSessions) {
 // Sessions, keys and unknown keys at once, so that the caches of tokens and of signing keys are
 // filled and read by several threads (for ThreadSanitizer).
 TEST_F(DirectoryTest, ServesSeveralThreads) {
-  const Directory directory(records_, keyring_, clock_);
-  Verifier verifier(clock_, directory, "dummy", /*cached_keys=*/4);
+  const Live live = Make(records_);
+  Verifier verifier(clock_, *live.all, "dummy", /*cached_keys=*/4);
   std::vector<std::jthread> threads;
   std::atomic<int> verified = 0;
   for (int t = 0; t < 4; ++t) {

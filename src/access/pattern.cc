@@ -156,6 +156,12 @@ void Template::AddVariable(std::string_view inside) {
   keys_.Add(part.key.key);
 }
 
+size_t Template::heap_bytes() const {
+  size_t bytes = parts_.capacity() * sizeof(Part);
+  for (const Part& part : parts_) bytes += HeapBytes(part.text) + HeapBytes(part.key.tag);
+  return bytes;
+}
+
 bool Template::Matches(std::string_view text, const RequestContext& context,
                        bool* unresolved) const {
   if (is_literal()) return text == literal();

@@ -13,6 +13,12 @@ namespace stator::access {
 
 constexpr char LowerAscii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
+// Returns the memory that a text has of its own, beside the object: for what policies take.
+inline size_t HeapBytes(const std::string& text) {
+  constexpr size_t kInPlace = 15, kHeader = 8;
+  return text.capacity() <= kInPlace ? 0 : text.capacity() + 1 + kHeader;
+}
+
 // A pattern without variables: '*' stands for any text, '?' for any one character (a code point of
 // UTF-8).
 class Glob {
@@ -23,6 +29,7 @@ class Glob {
   static Glob IgnoringCase(std::string_view pattern) { return Glob(pattern, true); }
 
   bool Matches(std::string_view text) const;
+  size_t heap_bytes() const { return HeapBytes(pattern_); }
 
  private:
   Glob(std::string_view pattern, bool ignore_case);
@@ -57,6 +64,8 @@ class Template {
   std::string_view literal() const { return parts_.empty() ? std::string_view() : parts_[0].text; }
   // The keys that variables name.
   KeySet keys() const { return keys_; }
+  // The memory that it has beside the object.
+  size_t heap_bytes() const;
 
  private:
   struct Part {

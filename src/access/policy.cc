@@ -137,6 +137,27 @@ ActionSet SetOf(std::initializer_list<std::string_view> names) {
 
 }  // namespace
 
+size_t ResourcePattern::heap_bytes() const {
+  return partition_.heap_bytes() + region_.heap_bytes() + account_.heap_bytes() +
+         HeapBytes(service_) + path_.heap_bytes();
+}
+
+size_t Statement::heap_bytes() const {
+  size_t bytes = HeapBytes(sid_) + principals_.capacity() * sizeof(PrincipalPattern) +
+                 resources_.capacity() * sizeof(ResourcePattern) +
+                 conditions_.capacity() * sizeof(Condition);
+  for (const PrincipalPattern& pattern : principals_) bytes += HeapBytes(pattern.text);
+  for (const ResourcePattern& pattern : resources_) bytes += pattern.heap_bytes();
+  for (const Condition& condition : conditions_) bytes += condition.heap_bytes();
+  return bytes;
+}
+
+size_t Policy::memory_bytes() const {
+  size_t bytes = sizeof(Policy) + statements_->capacity() * sizeof(Statement);
+  for (const Statement& statement : *statements_) bytes += statement.heap_bytes();
+  return bytes;
+}
+
 const ActionSet& TablePolicyActions() {
   static const ActionSet actions = SetOf({
       "dynamodb:GetItem",

@@ -60,6 +60,7 @@ class ResourcePattern {
   // `*unresolved` becomes true.
   bool Matches(const ResourceName& resource, const RequestContext& context, bool* unresolved) const;
   KeySet keys() const { return path_.keys(); }
+  size_t heap_bytes() const;
 
  private:
   ResourcePattern() : path_("", false, Template::Wildcards::kLiteral) {}
@@ -87,6 +88,7 @@ class Statement {
   // policy.cc for what it takes to be exempt from a Deny. `bounded`: the principal has a
   // permissions boundary.
   PrincipalMatch MatchPrincipal(const Principal& principal, bool bounded) const;
+  size_t heap_bytes() const;
 
  private:
   friend class PolicyReader;
@@ -122,8 +124,9 @@ class Policy {
   // SizeWithoutSpace.
   static Result<std::shared_ptr<const Policy>> Parse(std::string_view text, PolicyKind kind,
                                                      std::string name);
-  // Returns a policy of another name that shares what was compiled.
-  std::shared_ptr<const Policy> Named(std::string name) const;
+  // Returns a policy of another name that shares what was compiled, and owns `policy`.
+  static std::shared_ptr<const Policy> Named(const std::shared_ptr<const Policy>& policy,
+                                             std::string name);
   // Returns the size of a document as IAM counts it: without white space.
   static size_t SizeWithoutSpace(std::string_view text);
 
@@ -133,6 +136,8 @@ class Policy {
   // The keys that conditions and variables of the policy read.
   KeySet keys() const { return keys_; }
   bool ReadsKey(ContextKey key) const { return keys_.Has(key); }
+  // The memory of what was compiled.
+  size_t memory_bytes() const;
 
  private:
   friend class PolicyReader;

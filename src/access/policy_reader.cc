@@ -47,6 +47,12 @@ class PolicyReader {
     const Result<JsonValue> document = ReadJson(text_);
     if (!document.ok() || !document->is_object()) return NoJson();
     TRY(ReadDocument(*document, policy.get()));
+    policy->statements_->shrink_to_fit();
+    for (Statement& statement : *policy->statements_) {
+      statement.principals_.shrink_to_fit();
+      statement.resources_.shrink_to_fit();
+      statement.conditions_.shrink_to_fit();
+    }
     return std::shared_ptr<const Policy>(std::move(policy));
   }
 
@@ -455,10 +461,12 @@ Result<std::shared_ptr<const Policy>> Policy::Parse(std::string_view text, Polic
   return PolicyReader(text, kind).Read(std::move(name));
 }
 
-std::shared_ptr<const Policy> Policy::Named(std::string name) const {
-  auto policy = std::make_shared<Policy>(*this);
-  policy->name_ = std::move(name);
-  return policy;
+std::shared_ptr<const Policy> Policy::Named(const std::shared_ptr<const Policy>& policy,
+                                            std::string name) {
+  auto named = std::make_shared<Policy>(*policy);
+  named->name_ = std::move(name);
+  named->statements_ = {policy, policy->statements_.get()};
+  return named;
 }
 
 }  // namespace stator::access

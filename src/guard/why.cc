@@ -34,22 +34,22 @@ CallerPtr SessionOf(const access::Directory& directory, const access::Role& role
 CallerPtr FindPrincipal(const std::string& text, const access::Directory& directory,
                         const ops::Environment& environment) {
   const std::string& account = environment.settings.account;
-  if (text == "root" || text == access::RootArn(account)) return directory.CallerOf(account, "");
+  if (text == "root" || text == access::RootArn(account)) return directory.CallerOf("");
   constexpr std::string_view kAssumed = ":assumed-role/";
   if (const size_t at = text.find(kAssumed); at != std::string::npos) {
     const std::string rest = text.substr(at + kAssumed.size());
     const std::string role_name = rest.substr(0, rest.find('/'));
     const std::string name = rest.substr(std::min(role_name.size() + 1, rest.size()));
-    const access::Role* const role = directory.FindRole(account, role_name);
+    const access::Role* const role = directory.FindRole(role_name);
     if (role == nullptr || name.empty() || access::SessionArn(*role, name) != text) return nullptr;
     return SessionOf(directory, *role, name, environment.clock);
   }
   const bool is_arn = text.starts_with("arn:");
   const std::string name = text.substr(is_arn ? text.rfind('/') + 1 : 0);
-  const access::User* const user = directory.FindUser(account, name);
+  const access::User* const user = directory.FindUser(name);
   if (user != nullptr && (!is_arn || access::ArnOf(*user) == text))
-    return directory.CallerOf(account, user->name);
-  const access::Role* const role = directory.FindRole(account, name);
+    return directory.CallerOf(user->name);
+  const access::Role* const role = directory.FindRole(name);
   if (role != nullptr && (!is_arn || access::ArnOf(*role) == text))
     return SessionOf(directory, *role, "why", environment.clock);
   return nullptr;

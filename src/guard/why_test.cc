@@ -53,7 +53,8 @@ class WhyTest : public testing::Test {
     records.roles = {role};
     auto keyring = std::make_shared<access::Keyring>(
         access::Keyring::FromKeys({std::string(32, 'k')}).value());
-    directory_ = std::make_unique<access::Directory>(std::move(records), keyring, clock_);
+    directory_ =
+        std::make_unique<access::Directory>(kAccount, std::move(records), *keyring, policies_);
   }
   void TearDown() override {
     workers_.Stop();
@@ -76,6 +77,7 @@ class WhyTest : public testing::Test {
   std::unique_ptr<kv::Engine> engine_ = std::make_unique<kv::MemoryEngine>();
   std::unique_ptr<table::Store> store_ = table::Store::Open(*engine_, clock_, workers_).value();
   std::unique_ptr<ops::Environment> environment_;
+  access::PolicyCache policies_;
   std::unique_ptr<access::Directory> directory_;
 };
 

@@ -1,4 +1,6 @@
 // Accounts: namespaces of tables and of identities beside the default one. Calls of Stator's own.
+#include <future>
+
 #include "access/identity.h"
 #include "iam/call.h"
 #include "ops/table_settings.h"
@@ -35,12 +37,6 @@ std::string NewAccountId(access::SecureRandom* random) {
   return std::to_string(100'000'000'000 + value % 900'000'000'000);
 }
 
-Account* Find(std::vector<Account>* accounts, std::string_view id) {
-  const auto found = std::find_if(accounts->begin(), accounts->end(),
-                                  [id](const Account& one) { return one.id == id; });
-  return found == accounts->end() ? nullptr : &*found;
-}
-
 Result<std::string> CreateAccount(Call& call) {
   TRY(CheckCaller(call));
   access::SecureRandom& random = call.identities.random();
@@ -64,18 +60,17 @@ Result<std::string> CreateAccount(Call& call) {
       call.identities.keyring().Seal(secret, access::SecretPurpose(key.id), &random);
   // A version that knows no accounts would take its names as the default's.
   TRY(ops::RequireAccounts(call.check.env()));
-  TRY(call.identities.Change([&](Records* records) -> Status {
-    if (account.id == call.identities.account() || Find(&records->accounts, account.id) != nullptr)
+  const auto create = [&](Records* records) -> Status {
+    if (account.id == call.identities.account() || !records->accounts.empty())
       return EntityAlreadyExists(
           fmt::format("The account {} exists already, or did once.", account.id));
-    size_t count = 0;
-    for (const Account& one : records->accounts) count += one.deleted() ? 0 : 1;
-    if (count >= kMostAccounts)
+    if (call.identities.CountAccounts() >= kMostAccounts)
       return LimitExceeded(fmt::format("Cannot exceed quota for Accounts: {}", kMostAccounts));
     records->accounts.push_back(account);
     records->keys.push_back(key);
     return OkStatus();
-  }));
+  };
+  TRY(call.identities.Change(account.id, create));
   return Xml()
       .Append(Render(account, "Account"))
       .Open("AccessKey")
@@ -87,13 +82,30 @@ Result<std::string> CreateAccount(Call& call) {
 
 Result<std::string> ListAccounts(Call& call) {
   TRY(CheckCaller(call));
+  const std::vector<Account> accounts = call.identities.Accounts();
   std::vector<const Account*> list;
-  for (const Account& account : call.directory->records().accounts) {
-    if (!account.deleted() && account.id != call.identities.account()) list.push_back(&account);
-  }
+  for (const Account& account : accounts) list.push_back(&account);
   return RenderPage<Account>(
       call.form, "Accounts", std::move(list), [](const Account& account) { return account.id; },
       [](const Account& account) { return Render(account, "member"); });
+}
+
+// Drops a table and waits.
+Status Drop(table::Store& store, const table::Table& table) {
+  auto outcome = std::make_shared<std::promise<Status>>();
+  store.Drop(
+      table.descriptor.name,
+      [id = table.descriptor.table_id](const table::TableDescriptor& d) -> Status {
+        if (d.table_id == id) return OkStatus();
+        return Error(ErrorCode::kResourceNotFound, "The table is gone.");
+      },
+      [outcome](const Result<table::TablePtr>& dropped) {
+        outcome->set_value(dropped.ok() ? OkStatus() : Status(dropped.error()));
+      });
+  Status dropped = outcome->get_future().get();
+  // The one that made it was faster.
+  if (!dropped.ok() && dropped.error().code() == ErrorCode::kResourceNotFound) return OkStatus();
+  return dropped;
 }
 
 // Deletes an account that has no tables, with its identities. Its id is never given again, because
@@ -107,15 +119,20 @@ Result<std::string> DeleteAccount(Call& call) {
   if (!access::IsAccountId(id) || id == call.identities.account()) return missing();
   table::Store& store = call.check.env().store;
   TRY(store.Refresh());
-  TRY(call.identities.Change([&](Records* records) -> Status {
-    Account* const found = Find(&records->accounts, id);
-    if (found == nullptr || found->deleted()) return missing();
+  const auto erase = [&](Records* records) -> Status {
+    if (records->accounts.empty() || records->accounts.front().deleted()) return missing();
     if (!store.ListOf(id, {}, 1).empty())
       return DeleteConflict("Cannot delete an account, must delete its tables first.");
-    EraseRecords(records, [&id](const auto& one) { return one.account == id; });
-    found->alias = Account::kDeleted;
+    Records rest;
+    rest.accounts = std::move(records->accounts);
+    rest.accounts.front().alias = Account::kDeleted;
+    *records = std::move(rest);
     return OkStatus();
-  }));
+  };
+  TRY(call.identities.Change(id, erase));
+  // A table that was made since then: see ops/new_table.h.
+  TRY(store.Refresh());
+  for (const table::TablePtr& table : store.ListOf(id)) TRY(Drop(store, *table));
   return std::string();
 }
 

@@ -1,7 +1,5 @@
 #include "iam/call.h"
 
-#include <iterator>
-
 #include "access/policy.h"
 #include "access/sigv4.h"
 #include "base/time_text.h"
@@ -87,45 +85,20 @@ std::string Render(const access::Role& role, std::string_view element) {
   return xml.Close(element).Take();
 }
 
-namespace {
-
-bool HasOthers(const access::Records& records, std::string_view account) {
-  return std::any_of(records.accounts.begin(), records.accounts.end(),
-                     [account](const access::Account& one) { return one.id != account; });
+const access::Directory* Call::DirectoryOf(std::string_view name) {
+  if (name == directory->account()) return directory.get();
+  std::shared_ptr<const access::Directory> found = identities.DirectoryOf(name);
+  if (found == nullptr) return nullptr;
+  return others.emplace_back(std::move(found)).get();
 }
 
-}  // namespace
-
-const access::Records& Call::records() {
-  if (!HasOthers(directory->records(), account())) return directory->records();
-  if (own_records == nullptr) {
-    access::Records own = directory->records();
-    own.accounts.clear();
-    EraseRecords(&own, [this](const auto& one) { return one.account != account(); });
-    own_records = std::make_shared<const access::Records>(std::move(own));
-  }
-  return *own_records;
-}
-
-Status Call::Change(identity::Identities::ChangeRecords change) {
-  return identities.Change([&](access::Records* records) -> Status {
-    access::Records others = *records;
-    records->accounts.clear();
-    EraseRecords(records, [this](const auto& one) { return one.account != account(); });
-    EraseRecords(&others, [this](const auto& one) { return one.account == account(); });
-    TRY(change(records));
-    const auto add = [](auto* from, auto* to) {
-      to->insert(to->end(), std::make_move_iterator(from->begin()),
-                 std::make_move_iterator(from->end()));
-    };
-    records->accounts = std::move(others.accounts);
-    add(&others.users, &records->users);
-    add(&others.groups, &records->groups);
-    add(&others.roles, &records->roles);
-    add(&others.keys, &records->keys);
-    add(&others.policies, &records->policies);
-    add(&others.providers, &records->providers);
-    return OkStatus();
+Status Call::Change(ChangeRecords change) {
+  return identities.Change(account(), [&](access::Records* records) -> Status {
+    // It may have been deleted since the call was verified.
+    if (account() != identities.account() &&
+        (records->accounts.empty() || records->accounts.front().deleted()))
+      return Error(ErrorCode::kAccessDenied, "The account does not exist.");
+    return change(records);
   });
 }
 

@@ -43,20 +43,9 @@ inline Error InvalidInput(std::string message) {
   return Fault(400, "ValidationError", std::move(message));
 }
 
-// Erases the records of each kind, but for accounts, that `erases` returns true for.
-template <typename Erases>
-void EraseRecords(access::Records* records, Erases erases) {
-  std::erase_if(records->users, erases);
-  std::erase_if(records->groups, erases);
-  std::erase_if(records->roles, erases);
-  std::erase_if(records->keys, erases);
-  std::erase_if(records->policies, erases);
-  std::erase_if(records->providers, erases);
-}
-
 struct Call {
   identity::Identities& identities;
-  std::shared_ptr<const access::Directory> directory;
+  std::shared_ptr<const access::Directory> directory;  // of account()
   const Form& form;
   guard::Check& check;
   const access::Caller& caller;
@@ -66,16 +55,19 @@ struct Call {
     return caller.account.empty() ? identities.account() : caller.account;
   }
   int64_t now() const { return identities.clock().NowMicros(); }
-  // The records of the account, and those that every account has.
-  const access::Records& records();
-  // Changes the stored records of the account, and shows `change` no others.
-  Status Change(identity::Identities::ChangeRecords change);
+  // The records of the account.
+  const access::Records& records() const { return directory->records(); }
+  // Changes the stored records of the account.
+  using ChangeRecords = FunctionRef<Status(access::Records* records)>;
+  Status Change(ChangeRecords change);
   // True for a user, or a user's key, of the account that the server was given.
   bool IsDeclaredUser(std::string_view name) const {
     return account() == identities.account() && identities.IsDeclaredUser(name);
   }
+  // Returns the directory of an account, which lives as long as the call; null if there is none.
+  const access::Directory* DirectoryOf(std::string_view name);
 
-  std::shared_ptr<const access::Records> own_records = nullptr;  // once they were asked for
+  std::vector<std::shared_ptr<const access::Directory>> others = {};  // that were asked for
 };
 
 // Returns the inside of the call's Result element.

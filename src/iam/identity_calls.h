@@ -22,9 +22,8 @@ struct UserKind {
   static constexpr size_t kMaxInline = access::kMaxInlineBytesOfUser;
   static constexpr size_t kMost = 5000;
   static std::vector<T>& List(access::Records& records) { return records.users; }
-  static const T* Find(const access::Directory& all, const std::string& account,
-                       std::string_view name) {
-    return all.FindUser(account, name);
+  static const T* Find(const access::Directory& directory, std::string_view name) {
+    return directory.FindUser(name);
   }
 };
 struct GroupKind {
@@ -35,9 +34,8 @@ struct GroupKind {
   static constexpr size_t kMaxInline = access::kMaxInlineBytesOfGroup;
   static constexpr size_t kMost = 300;
   static std::vector<T>& List(access::Records& records) { return records.groups; }
-  static const T* Find(const access::Directory& all, const std::string& account,
-                       std::string_view name) {
-    return all.FindGroup(account, name);
+  static const T* Find(const access::Directory& directory, std::string_view name) {
+    return directory.FindGroup(name);
   }
 };
 struct RoleKind {
@@ -48,9 +46,8 @@ struct RoleKind {
   static constexpr size_t kMaxInline = access::kMaxInlineBytesOfRole;
   static constexpr size_t kMost = 1000;
   static std::vector<T>& List(access::Records& records) { return records.roles; }
-  static const T* Find(const access::Directory& all, const std::string& account,
-                       std::string_view name) {
-    return all.FindRole(account, name);
+  static const T* Find(const access::Directory& directory, std::string_view name) {
+    return directory.FindRole(name);
   }
 };
 
@@ -63,7 +60,7 @@ Error NotFound(std::string_view name) {
 template <typename K>
 Result<const typename K::T*> FindNamed(Call& call) {
   ASSIGN_OR_RETURN(const std::string name, NameIn(call.form, K::kParameter, K::kMaxName));
-  const typename K::T* found = K::Find(*call.directory, call.account(), name);
+  const typename K::T* found = K::Find(*call.directory, name);
   if (found == nullptr) return NotFound<K>(name);
   return found;
 }
@@ -115,7 +112,7 @@ Result<typename K::T> CreateNamed(Call& call, typename K::T record) {
     return EntityAlreadyExists(
         fmt::format("{} with name {} already exists.", K::kWord, record.name));
   };
-  if (K::Find(*call.directory, call.account(), record.name) != nullptr) return exists();
+  if (K::Find(*call.directory, record.name) != nullptr) return exists();
   TRY(call.Change([&](access::Records* records) -> Status {
     std::vector<typename K::T>& list = K::List(*records);
     if (FindIn(list, call.account(), record.name) != nullptr) return exists();

@@ -60,7 +60,7 @@ Subject UserSubject(Call& call, std::string name) {
   if (name.empty() && call.caller.kind == access::Principal::Kind::kRoot)
     return {access::RootArn(call.account()), {}, {}};
   if (name.empty()) name = call.caller.arn.substr(call.caller.arn.rfind('/') + 1);
-  const access::User* user = call.directory->FindUser(call.account(), name);
+  const access::User* user = call.directory->FindUser(name);
   return user != nullptr ? SubjectOf(*user) : Subject{ArnOfNew(call, "user", name), {}, {}};
 }
 
@@ -78,12 +78,12 @@ Subject SubjectOf(Call& call, const access::Action& action) {
     return UserSubject(call, std::string(form.Get("UserName")));
   if ((action.required & access::kGroup) != 0) {
     const std::string group(form.Get("GroupName"));
-    const access::Group* found = call.directory->FindGroup(call.account(), group);
+    const access::Group* found = call.directory->FindGroup(group);
     return {found != nullptr ? access::ArnOf(*found) : ArnOfNew(call, "group", group), {}, {}};
   }
   if ((action.required & access::kRole) != 0) {
     const std::string role(form.Get("RoleName"));
-    const access::Role* found = call.directory->FindRole(call.account(), role);
+    const access::Role* found = call.directory->FindRole(role);
     return found != nullptr ? SubjectOf(*found) : Subject{ArnOfNew(call, "role", role), {}, {}};
   }
   if ((action.required & access::kOidcProvider) != 0) {
@@ -257,7 +257,12 @@ Result<std::string> Service::Perform(Prepared& prepared, const access::HttpReque
   guard::Check check(gate_, prepared.verified, environment_, prepared.action, http, peer);
   if (check.caller() == nullptr) return Error(ErrorCode::kAccessDenied, "Access denied.");
   check.TellOf(judgements);
-  Call call{identities_, identities_.snapshot(), prepared.form, check, *check.caller()};
+  const std::string& account = check.caller()->account;
+  std::shared_ptr<const access::Directory> directory =
+      identities_.DirectoryOf(account.empty() ? identities_.account() : account);
+  // Its account was deleted since the call was verified.
+  if (directory == nullptr) return Error(ErrorCode::kAccessDenied, "Access denied.");
+  Call call{identities_, std::move(directory), prepared.form, check, *check.caller()};
   if (!entry.own_rights) TRY(RequireRight(call, entry.action));
   return entry.handler(call);
 }

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+#include <utility>
+
 #include "base/log.h"
 #include "base/random.h"
 #include "iam/form.h"
@@ -48,7 +51,7 @@ class IamTest : public testing::Test {
   identity::Identities::Options Options() {
     identity::Identities::Options options;
     options.account = kAccount;
-    options.most_policy_bytes = most_policy_bytes_;
+    options.bounds = bounds_;
     options.root = identity::KeyPair{root_.id, root_.secret};
     options.keyring = std::make_shared<access::Keyring>(
         access::Keyring::FromKeys({std::string(32, 'm')}).value());
@@ -95,7 +98,7 @@ class IamTest : public testing::Test {
   WorkerPool workers_{1, 100};
   std::unique_ptr<table::Store> store_;
   ops::Environment env_;
-  size_t most_policy_bytes_ = 64 << 20;
+  identity::Identities::Bounds bounds_;
   const KeyOf root_{"AKIAROOTROOTROOTROOT", "root's secret"};
   std::unique_ptr<identity::Identities> identities_;
   std::unique_ptr<guard::Gate> gate_;
@@ -104,7 +107,7 @@ class IamTest : public testing::Test {
 
 // White space is free of IAM's own limits.
 TEST_F(IamTest, AllPoliciesTogetherAreBoundedAsSent) {
-  most_policy_bytes_ = 250'000;
+  bounds_.policy_text = 250'000;
   Open();
   std::string document = Document(R"({"Effect":"Allow","Action":"*","Resource":"*"})");
   for (int i = 0; i < 100'000; ++i) document += "%20";
@@ -119,6 +122,121 @@ TEST_F(IamTest, AllPoliciesTogetherAreBoundedAsSent) {
   Ok("Action=PutUserPolicy&UserName=alice&PolicyName=two&PolicyDocument=" +
      Document(R"({"Effect":"Allow","Action":"*","Resource":"*"})"));
   Ok("Action=CreatePolicy&PolicyName=three&PolicyDocument=" + document);
+}
+
+// Beyond half of a bound an account has its share.
+TEST_F(IamTest, NoAccountLeavesNoRoomToOthers) {
+  bounds_.policy_text = 400'000;
+  Open();
+  const std::string made = Ok("Action=CreateAccount&AccountId=222222222222");
+  const KeyOf other{Between(made, "AccessKeyId"), Between(made, "SecretAccessKey")};
+  std::string document = Document(R"({"Effect":"Allow","Action":"*","Resource":"*"})");
+  for (int i = 0; i < 90'000; ++i) document += "%20";
+  const auto create = [&](const KeyOf& key, const std::string& name) {
+    return Ask(key, "Action=CreatePolicy&PolicyName=" + name + "&PolicyDocument=" + document);
+  };
+  EXPECT_EQ(create(root_, "one").status, 200);
+  EXPECT_EQ(create(root_, "two").status, 200);
+  ExpectError(create(root_, "three"), 409, "LimitExceeded",
+              "those of one account may have 100000 bytes");
+  EXPECT_EQ(create(other, "one").status, 200);
+  ExpectError(create(other, "two"), 409, "LimitExceeded",
+              "those of one account may have 100000 bytes");
+  Ok(std::string("Action=DeletePolicy&PolicyArn=arn:aws:iam::") + kAccount + ":policy/two");
+  Ok(std::string("Action=DeletePolicy&PolicyArn=arn:aws:iam::") + kAccount + ":policy/one");
+  EXPECT_EQ(create(other, "two").status, 200);
+  // After a restart the same is known.
+  Open();
+  ExpectError(create(other, "three"), 409, "LimitExceeded", "those of one account");
+  EXPECT_EQ(create(root_, "one").status, 200);
+}
+
+TEST_F(IamTest, CompiledPoliciesAndRecordsAreBounded) {
+  bounds_.policy_memory = 300'000;
+  bounds_.records = 100'000;
+  Open();
+  Ok("Action=CreateUser&UserName=alice");
+  const auto put = [&](const std::string& name) {
+    std::string resources = "\"*\"";
+    for (int i = 0; i < 350; ++i) resources += ",\"*\"";
+    return Ask(root_,
+               "Action=CreatePolicy&PolicyName=" + name + "&PolicyDocument=" +
+                   Document(R"({"Sid":")" + name +
+                            R"(","Effect":"Allow","Action":"*","Resource":[)" + resources + "]}"));
+  };
+  Reply last;
+  int stored = 0;
+  for (; stored < 100; ++stored) {
+    last = put("p" + std::to_string(stored));
+    if (last.status != 200) break;
+  }
+  EXPECT_GE(stored, 1);
+  ExpectError(last, 409, "LimitExceeded", "All policies, compiled, of the store");
+  int users = 0;
+  for (; users < 1000; ++users) {
+    last = Ask(root_, "Action=CreateUser&UserName=u" + std::to_string(users));
+    if (last.status != 200) break;
+  }
+  EXPECT_GE(users, 10);
+  ExpectError(last, 409, "LimitExceeded", "All users, groups, roles and keys");
+  ExpectError(Ask(root_, "Action=CreateAccessKey&UserName=alice"), 409, "LimitExceeded",
+              "All users, groups, roles and keys");
+  Ok("Action=DeleteUser&UserName=u0");
+  Ok("Action=CreateUser&UserName=u0");
+}
+
+TEST_F(IamTest, UsersOfTheServersFileAreBounded) {
+  identity::DeclaredUser user;
+  user.name = "declared";
+  user.policies = {{"p", R"({"Version":"2012-10-17","Statement":)"
+                         R"({"Effect":"Allow","Action":"*","Resource":"*"}})"}};
+  const auto refusal = [&](identity::Identities::Bounds bounds) {
+    identity::Identities::Options options = Options();
+    options.users = {user};
+    options.bounds = bounds;
+    const auto opened = identity::Identities::Open(engine_, clock_, random_, std::move(options));
+    return opened.ok() ? std::string() : opened.error().message();
+  };
+  EXPECT_EQ(refusal({}), "");
+  for (const auto bound :
+       {&identity::Identities::Bounds::policy_text, &identity::Identities::Bounds::policy_memory,
+        &identity::Identities::Bounds::records}) {
+    identity::Identities::Bounds bounds;
+    bounds.*bound = 50;
+    EXPECT_NE(refusal(bounds).find("of the users of stator.toml"), std::string::npos);
+    EXPECT_NE(refusal(bounds).find("more than the 50"), std::string::npos);
+  }
+}
+
+// A table that another server makes while the account is deleted.
+TEST_F(IamTest, NoTableOutlivesItsAccount) {
+  Ok("Action=CreateAccount&AccountId=222222222222");
+  bool made = false;
+  identity::Identities::Options options = Options();
+  options.announce = [&] {
+    if (std::exchange(made, true)) return;
+    table::TableDescriptor descriptor;
+    descriptor.name = "222222222222/late";
+    descriptor.table_id = "late";
+    descriptor.key_schema = {{"p", model::Type::kS}, {}};
+    std::promise<bool> created;
+    store_->Create(std::move(descriptor),
+                   [&](const Result<table::TablePtr>& table) { created.set_value(table.ok()); });
+    EXPECT_TRUE(created.get_future().get());
+  };
+  service_.reset();
+  gate_.reset();
+  identities_ = identity::Identities::Open(engine_, clock_, random_, std::move(options)).value();
+  gate_ = std::make_unique<guard::Gate>(
+      clock_, *identities_,
+      guard::Gate::Options{guard::Mode::kEnforce, kAccount, "us-east-1", "dummy"});
+  service_ = std::make_unique<Service>(*identities_, *gate_, env_);
+  EXPECT_TRUE(identities_->CheckAccount("222222222222").ok());
+  Ok("Action=DeleteAccount&AccountId=222222222222");
+  EXPECT_TRUE(made);
+  EXPECT_TRUE(store_->ListOf("222222222222").empty());
+  EXPECT_EQ(identities_->CheckAccount("222222222222").error().code(), ErrorCode::kAccessDenied);
+  EXPECT_TRUE(identities_->CheckAccount(kAccount).ok());
 }
 
 TEST_F(IamTest, UsersAndKeysSurviveARestart) {
@@ -346,10 +464,19 @@ TEST_F(IamTest, ChangesReachOtherProcesses) {
   const auto other =
       identity::Identities::Open(engine_, clock_, random_, std::move(options)).value();
   Ok("Action=CreateUser&UserName=alice");
-  EXPECT_EQ(other->snapshot()->FindUser(kAccount, "alice"), nullptr);
+  EXPECT_EQ(other->DirectoryOf(kAccount)->FindUser("alice"), nullptr);
   ASSERT_TRUE(other->Refresh().ok());
-  EXPECT_NE(other->snapshot()->FindUser(kAccount, "alice"), nullptr);
+  EXPECT_NE(other->DirectoryOf(kAccount)->FindUser("alice"), nullptr);
   EXPECT_TRUE(other->Fresh().ok());
+  // Of another account, and gone again.
+  Ok("Action=CreateAccount&AccountId=222222222222");
+  EXPECT_TRUE(other->CheckAccount("222222222222").ok());
+  EXPECT_EQ(other->CountAccounts(), 1u);
+  const auto unchanged = other->DirectoryOf(kAccount);
+  Ok("Action=DeleteAccount&AccountId=222222222222");
+  EXPECT_EQ(other->CheckAccount("222222222222").error().code(), ErrorCode::kAccessDenied);
+  EXPECT_EQ(other->CountAccounts(), 0u);
+  EXPECT_EQ(other->DirectoryOf(kAccount), unchanged) << "only what changed is built";
   clock_.AdvanceMicros(identity::Identities::kStaleMicros + 1);
   EXPECT_FALSE(other->Fresh().ok());
   ASSERT_TRUE(other->Refresh().ok());

@@ -60,9 +60,11 @@ Status TakePolicies(Call& call, Session* session) {
     const std::string_view arn = call.form.Member("PolicyArns", n, "arn");
     // A policy is the session's account's, or one that every account has.
     const std::string_view owner = ops::AccountInArn(arn);
-    const std::string* document = owner.empty() || owner == session->account
-                                      ? DocumentOf(call.directory->records(), arn)
-                                      : nullptr;
+    const access::Directory* const directory = call.DirectoryOf(session->account);
+    const std::string* document =
+        directory != nullptr && (owner.empty() || owner == session->account)
+            ? DocumentOf(directory->records(), arn)
+            : nullptr;
     if (document == nullptr)
       return InvalidInput(fmt::format("Policy {} does not exist or is not attachable.", arn));
     session->policies.push_back(*document);
@@ -105,13 +107,18 @@ Result<std::string> SessionNameIn(const Form& form) {
 
 const Role* RoleOf(Call& call) {
   const std::string_view arn = call.form.Get("RoleArn");
-  const Role* role =
-      call.directory->FindRole(ops::AccountInArn(arn), arn.substr(arn.rfind('/') + 1));
+  const access::Directory* const directory = call.DirectoryOf(ops::AccountInArn(arn));
+  if (directory == nullptr) return nullptr;
+  const Role* role = directory->FindRole(arn.substr(arn.rfind('/') + 1));
   return role != nullptr && access::ArnOf(*role) == arn ? role : nullptr;
 }
 
 guard::AttachedPolicy TrustOf(Call& call, const Role* role) {
-  if (role != nullptr) return {true, call.directory->TrustPolicyOf(*role)};
+  if (role != nullptr) {
+    // Without the directory, which RoleOf kept, null would deny everything.
+    const access::Directory* const directory = call.DirectoryOf(role->account);
+    return {true, directory == nullptr ? nullptr : directory->TrustPolicyOf(*role)};
+  }
   static const std::shared_ptr<const access::Policy> none =
       access::Policy::Parse(
           R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:user/-"},"Action":"sts:AssumeRole"}]})",

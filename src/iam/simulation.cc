@@ -146,10 +146,10 @@ Result<std::string> SimulatePrincipalPolicy(Call& call) {
   const std::string_view arn = call.form.Get("PolicySourceArn");
   const std::string_view name = arn.substr(arn.rfind('/') + 1);
   std::shared_ptr<const access::Caller> found;
-  if (const access::User* user = call.directory->FindUser(call.account(), name);
+  if (const access::User* user = call.directory->FindUser(name);
       user != nullptr && access::ArnOf(*user) == arn) {
-    found = call.directory->CallerOf(call.account(), user->name);
-  } else if (const access::Role* role = call.directory->FindRole(call.account(), name);
+    found = call.directory->CallerOf(user->name);
+  } else if (const access::Role* role = call.directory->FindRole(name);
              role != nullptr && access::ArnOf(*role) == arn) {
     access::Session session;
     session.account = role->account;

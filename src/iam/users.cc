@@ -34,7 +34,7 @@ Result<std::string> GetUser(Call& call) {
         .Close("User")
         .Take();
   }
-  const User* user = call.directory->FindUser(call.account(), name);
+  const User* user = call.directory->FindUser(name);
   if (user == nullptr) return NotFound<UserKind>(name);
   return Render(*user, "User");
 }
@@ -160,8 +160,7 @@ Result<std::string> UpdateAccessKey(Call& call) {
 
 Result<std::string> ListAccessKeys(Call& call) {
   ASSIGN_OR_RETURN(const std::string user, UserOf(call));
-  if (!user.empty() && call.directory->FindUser(call.account(), user) == nullptr)
-    return NotFound<UserKind>(user);
+  if (!user.empty() && call.directory->FindUser(user) == nullptr) return NotFound<UserKind>(user);
   std::vector<const AccessKey*> list;
   for (const AccessKey& key : call.records().keys) {
     if (key.account == call.account() && SameName(key.user, user)) list.push_back(&key);
@@ -200,7 +199,7 @@ Result<std::string> ListGroupsForUser(Call& call) {
   ASSIGN_OR_RETURN(const User* user, FindNamed<UserKind>(call));
   std::vector<const access::Group*> list;
   for (const std::string& name : user->groups) {
-    const access::Group* group = call.directory->FindGroup(user->account, name);
+    const access::Group* group = call.directory->FindGroup(name);
     if (group != nullptr) list.push_back(group);
   }
   return RenderPage<access::Group>(

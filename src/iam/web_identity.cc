@@ -53,8 +53,10 @@ Result<std::string> AssumeRoleWithWebIdentity(Call& call) {
   TRY(TakePolicies(call, &session));
   ASSIGN_OR_RETURN(const std::string credentials, Issue(call, seconds, &session));
   std::string issuer;
-  for (const access::OidcProvider& provider : call.directory->records().providers)
-    if (access::ArnOf(provider) == call.caller.arn) issuer = provider.url;
+  if (const auto* directory = call.DirectoryOf(ops::AccountInArn(call.caller.arn))) {
+    const access::OidcProvider* provider = FindProvider(directory->records(), call.caller.arn);
+    if (provider != nullptr) issuer = provider->url;
+  }
   return Xml()
       .Element("SubjectFromWebIdentityToken", web.subject())
       .Element("Audience", web.audience())
@@ -81,13 +83,15 @@ Result<ClaimedIdentity> ReadClaimed(const Form& form, const identity::Identities
   }
   Result<access::WebToken> token = access::WebToken::Parse(text);
   if (!token.ok()) return InvalidToken(token.error().message());
-  const std::shared_ptr<const access::Directory> directory = identities.snapshot();
-  const std::vector<access::OidcProvider>& all = directory->records().providers;
   // The provider of the role's account.
   const std::string_view named = ops::AccountInArn(form.Get("RoleArn"));
-  const std::string_view account = named.empty() ? std::string_view(identities.account()) : named;
+  const std::shared_ptr<const access::Directory> directory =
+      identities.DirectoryOf(named.empty() ? std::string_view(identities.account()) : named);
+  static const std::vector<access::OidcProvider> none;
+  const std::vector<access::OidcProvider>& all =
+      directory == nullptr ? none : directory->records().providers;
   const auto provider = std::find_if(all.begin(), all.end(), [&](const access::OidcProvider& one) {
-    return one.account == account && one.url == token->issuer;
+    return one.url == token->issuer;
   });
   if (provider == all.end()) {
     return InvalidToken(

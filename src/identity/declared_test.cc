@@ -9,9 +9,9 @@
 #include <fstream>
 
 #include "access/caller.h"
+#include "access/directories.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "identity/live_directory.h"
 #include "identity/root_key.h"
 
 namespace stator::identity {
@@ -45,10 +45,12 @@ TEST_F(DeclaredTest, KeysFindTheirUsers) {
   Result<access::Records> records =
       RecordsOf(kAccount, KeyPair{"AKIAROOTROOTROOTROOT", "root's"}, {Alice()}, keyring_, &random_);
   ASSERT_TRUE(records.ok()) << records.error().message();
-  const auto directory = std::make_shared<access::Directory>(
-      *std::move(records), std::make_shared<access::Keyring>(keyring_), clock_);
+  access::PolicyCache policies;
+  const auto directory =
+      std::make_shared<access::Directory>(kAccount, *std::move(records), keyring_, policies);
   EXPECT_TRUE(directory->problems().empty());
-  const LiveDirectory live(directory);
+  access::Directories live(std::make_shared<access::Keyring>(keyring_), clock_);
+  live.Replace(kAccount, directory);
   const access::KeyLookup alice = live.Find("AKIAALICEALICEALICE1", "");
   ASSERT_NE(alice.credential, nullptr);
   EXPECT_EQ(alice.credential->secret, "her secret");

@@ -6,18 +6,20 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "access/directories.h"
 #include "access/directory.h"
+#include "access/policy_cache.h"
 #include "access/seal.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "identity/declared.h"
 #include "identity/identity_store.h"
-#include "identity/live_directory.h"
 #include "kv/engine.h"
 
 namespace stator::identity {
@@ -28,6 +30,19 @@ class Identities final : public access::KeySource {
   // A shared store whose records were not read for this time serves no key.
   static constexpr int64_t kStaleMicros = 5'000'000;
 
+  // What users, groups and roles of all accounts may take together, with their keys and policies. A
+  // change beyond one of the bounds is refused. While all accounts take more than half of a bound,
+  // so is one by which an account takes more than its share of the other half, so that no account
+  // leaves none to the others. What takes less than before is never refused.
+  struct Bounds {
+    size_t policy_text = 64 << 20;  // as Holding counts them
+    size_t policy_memory = 320 << 20;
+    size_t records = 256 << 20;
+    // Of policies of tables and streams, which have both bounds for themselves.
+    size_t resource_text = 64 << 20;
+    size_t resource_memory = 320 << 20;
+  };
+
   struct Options {
     std::string account;
     std::optional<KeyPair> root;
@@ -35,9 +50,7 @@ class Identities final : public access::KeySource {
     // Seals what is stored. Null: the store's records cannot be changed, and there must be none.
     std::shared_ptr<const access::Keyring> keyring;
     bool shared = false;  // other processes may change the store
-    // Bytes of all stored policies together, as sent: those of users, groups and roles, managed
-    // ones in all versions, and those of tables and streams.
-    size_t most_policy_bytes = 64 << 20;
+    Bounds bounds;
     // Makes the store safe for records of access control, before the first of them.
     std::function<Status()> prepare = [] { return OkStatus(); };
     // Tells the other processes of a change, and waits until they know it.
@@ -51,9 +64,18 @@ class Identities final : public access::KeySource {
                                                   access::SecureRandom& random, Options options);
 
   access::KeyLookup Find(std::string_view key_id, std::string_view token) const override {
-    return live_.Find(key_id, token);
+    return directories_.Find(key_id, token);
   }
-  std::shared_ptr<const access::Directory> snapshot() const { return live_.snapshot(); }
+  // Returns the directory of an account; null if there is no such account.
+  std::shared_ptr<const access::Directory> DirectoryOf(std::string_view account) const {
+    return directories_.Of(account);
+  }
+  // Returns the accounts beside the default one, in the order of their ids.
+  std::vector<access::Account> Accounts() const;
+  // kAccessDenied for an account beside the default one that there is not, in the store's state of
+  // this moment; kUnavailable if it cannot be read. Blocks if the store is shared.
+  Status CheckAccount(std::string_view account);
+  size_t CountAccounts() const { return accounts_.load(std::memory_order_relaxed); }
   // OK, or kUnavailable if what other processes changed is not known any more.
   Status Fresh() const;
 
@@ -80,41 +102,68 @@ class Identities final : public access::KeySource {
     const MutexLock lock(resources_mutex_);
     return resources_;
   }
-  // Changes them as Change does, with or without a master key.
+  // Changes them as Change does, with or without a master key. `owner` returns the account of a
+  // table or stream.
   using ChangeResourcePolicies = FunctionRef<Status(ResourcePolicyRecords* records)>;
-  Status ChangeResources(ChangeResourcePolicies change);
+  using OwnerOf = FunctionRef<std::string(const std::string& id)>;
+  Status ChangeResources(ChangeResourcePolicies change, OwnerOf owner);
 
-  // Changes the records of the store; `change` sees them without the declared ones. When it
-  // returns, requests here go by the change, and so do those of other processes. kLimitExceeded if
-  // the policies would grow beyond Options::most_policy_bytes. Blocks.
+  // Changes the records of an account in the store; `change` sees them without the declared ones,
+  // and all accounts as they are before the change. When it returns, requests here go by the
+  // change, and so do those of other processes. kLimitExceeded beyond the bounds. Reads and writes
+  // that account alone. Blocks.
   using ChangeRecords = FunctionRef<Status(access::Records* records)>;
-  Status Change(ChangeRecords change);
+  Status Change(std::string_view account, ChangeRecords change);
   // Takes over what other processes changed. Blocks. To be called every second.
   Status Refresh();
 
  private:
-  Identities(kv::Engine& engine, const Clock& clock, access::SecureRandom& random, Options options)
-      : engine_(engine), clock_(clock), random_(random), options_(std::move(options)) {}
-  // Reads and publishes.
+  Identities(kv::Engine& engine, const Clock& clock, access::SecureRandom& random, Options options,
+             std::shared_ptr<const access::Keyring> keyring)
+      : engine_(engine),
+        clock_(clock),
+        random_(random),
+        options_(std::move(options)),
+        keyring_(std::move(keyring)),
+        directories_(keyring_, clock) {}
+  // Reads what has changed, and publishes it.
   Status Load();
   Status CheckMasterKey(const StoredContents& stored) const;
-  void PublishResources(const ResourcePolicyRecords& records);
-  Status ChangeContents(identity::ChangeContents change);
+  // Makes records of what the server was given, and publishes them.
+  Status TakeDeclared();
+  // Returns the directory of an account with these stored records; null if there is none.
+  Result<std::shared_ptr<const access::Directory>> Build(const std::string& account,
+                                                         access::Records stored);
+  void Publish(const std::string& account, std::shared_ptr<const access::Directory> next)
+      REQUIRES(loading_);
+  void PublishResources(const ResourcePolicyRecords& records) REQUIRES(loading_);
+  Status CheckBounds(std::string_view account, const access::Holding& after);
+  Status CheckResourceBounds(const ResourcePolicyRecords& before,
+                             const ResourcePolicyRecords& after, OwnerOf owner);
+  std::string Check();
+  // Takes over a change of this process, and tells the others.
+  Status Finish(const Applied& applied, FunctionRef<void()> publish);
 
   kv::Engine& engine_;
   const Clock& clock_;
   access::SecureRandom& random_;
-  const Options options_;
-  std::shared_ptr<const access::Keyring> keyring_;
+  Options options_;
+  const std::shared_ptr<const access::Keyring> keyring_;
   access::Records declared_;
-  LiveDirectory live_{nullptr};
+  std::set<std::string, std::less<>> declared_users_;  // in lower case
+  std::set<std::string, std::less<>> declared_keys_;
+  access::PolicyCache policies_;
+  access::Directories directories_;
+  std::atomic<size_t> accounts_{0};
   std::atomic<int64_t> read_ticks_{0};
   std::atomic<bool> any_resources_{false};
   mutable Mutex resources_mutex_;
   std::shared_ptr<const ResourcePolicies> resources_ GUARDED_BY(resources_mutex_);
+  Mutex changing_;  // before loading_
   Mutex loading_;
   uint64_t version_ GUARDED_BY(loading_) = 0;
   bool loaded_ GUARDED_BY(loading_) = false;
+  access::Holding held_ GUARDED_BY(loading_);  // by all accounts together
 };
 
 }  // namespace stator::identity

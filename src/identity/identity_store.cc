@@ -1,7 +1,9 @@
 #include "identity/identity_store.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "access/identity.h"
@@ -14,6 +16,14 @@ constexpr std::string_view kRecordEnd = "record0";  // '0' follows '/'
 constexpr std::string_view kVersion = "version";
 constexpr std::string_view kCheck = "check";
 constexpr int kMostRounds = 100;
+// Changes that "version" names: about 2.5 KB.
+constexpr size_t kNamedChanges = 64;
+constexpr std::string_view kResourceKind = "resource";
+constexpr std::string_view kResourceRecords = "record/resource/";
+constexpr std::string_view kResourceRecordsEnd = "record/resource0";
+// Of accounts.
+constexpr std::string_view kKinds[] = {"account", "user",   "group",   "role",
+                                       "key",     "policy", "provider"};
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
@@ -51,11 +61,8 @@ Status DecodeResource(std::string_view bytes, ResourcePolicyRecord* record) {
   return OkStatus();
 }
 
-Encoded Encode(std::string_view account, const Contents& contents) {
-  const access::Records& records = contents.records;
+Encoded Encode(const access::Records& records) {
   Encoded all;
-  for (const auto& [id, record] : contents.resources)
-    all[KeyOf("resource", account, id)] = EncodeResource(record);
   for (const auto& one : records.accounts) all[KeyOf("account", one.id, "")] = access::Encode(one);
   for (const auto& one : records.users)
     all[KeyOf("user", one.account, Lower(one.name))] = access::Encode(one);
@@ -71,91 +78,142 @@ Encoded Encode(std::string_view account, const Contents& contents) {
   return all;
 }
 
+Encoded Encode(std::string_view account, const ResourcePolicyRecords& resources) {
+  Encoded all;
+  for (const auto& [id, record] : resources)
+    all[KeyOf("resource", account, id)] = EncodeResource(record);
+  return all;
+}
+
 template <typename T>
 Status Take(std::string_view bytes, std::vector<T>* list) {
   return access::Decode(bytes, &list->emplace_back());
 }
 
-Status Decode(std::string_view key, std::string_view bytes, Contents* contents) {
-  access::Records* const records = &contents->records;
+Status Decode(std::string_view key, std::string_view bytes, StoredContents* contents) {
   const std::string_view rest = key.substr(kRecord.size());
   const std::string_view kind = rest.substr(0, rest.find('/'));
-  if (kind == "account") return Take(bytes, &records->accounts);
-  if (kind == "user") return Take(bytes, &records->users);
-  if (kind == "group") return Take(bytes, &records->groups);
-  if (kind == "role") return Take(bytes, &records->roles);
-  if (kind == "key") return Take(bytes, &records->keys);
-  if (kind == "policy") return Take(bytes, &records->policies);
-  if (kind == "provider") return Take(bytes, &records->providers);
-  if (kind == "resource") {
-    const std::string_view name = rest.substr(kind.size() + 1);
-    const size_t slash = name.find('/');
-    if (slash == std::string_view::npos)
-      return CorruptionError("the name of a resource policy in the store is damaged");
+  const std::string_view name = rest.substr(std::min(kind.size() + 1, rest.size()));
+  const size_t slash = name.find('/');
+  if (slash == std::string_view::npos)
+    return CorruptionError("the name of a record of access control in the store is damaged");
+  if (kind == kResourceKind)
     return DecodeResource(bytes, &contents->resources[std::string(name.substr(slash + 1))]);
-  }
+  access::Records& records = contents->accounts[std::string(name.substr(0, slash))];
+  if (kind == "account") return Take(bytes, &records.accounts);
+  if (kind == "user") return Take(bytes, &records.users);
+  if (kind == "group") return Take(bytes, &records.groups);
+  if (kind == "role") return Take(bytes, &records.roles);
+  if (kind == "key") return Take(bytes, &records.keys);
+  if (kind == "policy") return Take(bytes, &records.policies);
+  if (kind == "provider") return Take(bytes, &records.providers);
   return Error(ErrorCode::kUnavailable,
                "the store has records of access control that a newer "
                "version of Stator wrote: " +
                    std::string(kind));
 }
 
+// A state of "version", and of the records that were asked for.
 struct Snapshot {
   uint64_t version = 0;
+  std::string changes;
   Encoded records;
   std::string check;
 };
 
-Result<Snapshot> ReadSnapshot(kv::Engine& engine) {
+Status ReadVersion(kv::Engine& engine, uint64_t* version, std::string* changes) {
+  std::string value;
+  ASSIGN_OR_RETURN(const bool found, engine.Get(kIdentityTablet, kVersion, kv::Tier::kAny, &value));
+  *version = found ? kv::StampOf(value) : 0;
+  changes->assign(value, std::min(value.size(), kv::kStampBytes));
+  return OkStatus();
+}
+
+Status ScanRange(kv::Engine& engine, std::string_view begin, std::string_view end,
+                 Encoded* records) {
+  return engine.Scan({kIdentityTablet, std::string(begin), std::string(end)}, kv::Tier::kAny,
+                     [records](std::string_view key, std::string_view value) {
+                       records->emplace(key, value.substr(kv::kStampBytes));
+                       return true;
+                     });
+}
+
+Status ReadPart(kv::Engine& engine, std::string_view part, Encoded* records) {
+  if (part == kResources) return ScanRange(engine, kResourceRecords, kResourceRecordsEnd, records);
+  for (const std::string_view kind : kKinds) {
+    const std::string begin = KeyOf(kind, part, "");
+    std::string end = begin;
+    ++end.back();
+    TRY(ScanRange(engine, begin, end, records));
+  }
+  return OkStatus();
+}
+
+// Null `parts`: everything.
+Result<Snapshot> ReadSnapshot(kv::Engine& engine, const Parts* parts) {
   for (int round = 0; round < kMostRounds; ++round) {
     Snapshot snapshot;
-    ASSIGN_OR_RETURN(snapshot.version, ReadVersion(engine));
-    TRY(engine.Scan({kIdentityTablet, kRecord, kRecordEnd}, kv::Tier::kAny,
-                    [&snapshot](std::string_view key, std::string_view value) {
-                      snapshot.records.emplace(key, value.substr(kv::kStampBytes));
-                      return true;
-                    }));
+    TRY(ReadVersion(engine, &snapshot.version, &snapshot.changes));
+    if (parts == nullptr) {
+      TRY(ScanRange(engine, kRecord, kRecordEnd, &snapshot.records));
+    } else {
+      for (const std::string& part : *parts) TRY(ReadPart(engine, part, &snapshot.records));
+    }
     std::string check;
     ASSIGN_OR_RETURN(const bool has_check,
                      engine.Get(kIdentityTablet, kCheck, kv::Tier::kAny, &check));
     if (has_check) snapshot.check = check.substr(kv::kStampBytes);
-    ASSIGN_OR_RETURN(const uint64_t after, ReadVersion(engine));
+    uint64_t after = 0;
+    std::string changes;
+    TRY(ReadVersion(engine, &after, &changes));
     if (after == snapshot.version) return snapshot;
   }
   return Error(ErrorCode::kUnavailable, "the records of access control change all the time");
 }
 
-Result<Contents> DecodeAll(const Encoded& encoded) {
-  Contents contents;
+Result<StoredContents> DecodeAll(const Encoded& encoded) {
+  StoredContents contents;
   for (const auto& [key, bytes] : encoded) TRY(Decode(key, bytes, &contents));
   return contents;
 }
 
-}  // namespace
-
-Result<uint64_t> ReadVersion(kv::Engine& engine) {
-  std::string value;
-  ASSIGN_OR_RETURN(const bool found, engine.Get(kIdentityTablet, kVersion, kv::Tier::kAny, &value));
-  return found ? kv::StampOf(value) : 0;
+// One change of "version" as it stands there; nothing, and `rest` as it is, if it begins with none.
+struct NamedChange {
+  uint64_t before = 0;
+  std::string_view part;
+};
+std::optional<NamedChange> TakeChange(std::string_view* rest) {
+  const size_t end = rest->find('\n');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view line = rest->substr(0, end);
+  NamedChange change;
+  const auto [at, error] = std::from_chars(line.data(), line.data() + line.size(), change.before);
+  if (error != std::errc() || at == line.data() + line.size() || *at != ' ') return std::nullopt;
+  change.part = line.substr(static_cast<size_t>(at - line.data()) + 1);
+  rest->remove_prefix(end + 1);
+  return change;
 }
 
-Result<StoredContents> ReadContents(kv::Engine& engine) {
-  ASSIGN_OR_RETURN(Snapshot snapshot, ReadSnapshot(engine));
-  StoredContents stored;
-  stored.version = snapshot.version;
-  stored.check = std::move(snapshot.check);
-  ASSIGN_OR_RETURN(stored.contents, DecodeAll(snapshot.records));
-  return stored;
+// Returns the names of changes with one more, without those that are too old.
+std::string WithChange(std::string_view changes, uint64_t before, std::string_view part) {
+  std::string next = std::string(changes) + std::to_string(before) + " " + std::string(part) + "\n";
+  size_t count = static_cast<size_t>(std::count(next.begin(), next.end(), '\n'));
+  for (; count > kNamedChanges; --count) next.erase(0, next.find('\n') + 1);
+  return next;
 }
 
-Status ChangeStored(kv::Engine& engine, std::string_view account, const std::string& check,
-                    ChangeContents change) {
+// Changes the records of a part. `change` returns the new ones, and fills the batch.
+using ChangePart = FunctionRef<Result<Encoded>(StoredContents* contents, kv::Batch* batch)>;
+Result<Applied> ChangeStoredPart(kv::Engine& engine, std::string_view part,
+                                 const std::string& check, ChangePart change) {
+  const Parts parts{std::string(part)};
   for (int round = 0;; ++round) {
-    ASSIGN_OR_RETURN(const Snapshot before, ReadSnapshot(engine));
-    ASSIGN_OR_RETURN(Contents contents, DecodeAll(before.records));
-    TRY(change(&contents));
-    const Encoded after = Encode(account, contents);
+    ASSIGN_OR_RETURN(const Snapshot before, ReadSnapshot(engine, &parts));
+    ASSIGN_OR_RETURN(StoredContents contents, DecodeAll(before.records));
+    contents.version = before.version;
     kv::Batch batch;
+    ASSIGN_OR_RETURN(const Encoded after, change(&contents, &batch));
+    const size_t others = batch.puts.size() + batch.deletes.size();
     batch.guards.push_back({kIdentityTablet, std::string(kVersion), before.version});
     for (const auto& [key, bytes] : before.records) {
       if (!after.contains(key)) batch.deletes.push_back({kIdentityTablet, key});
@@ -165,15 +223,61 @@ Status ChangeStored(kv::Engine& engine, std::string_view account, const std::str
       if (old != before.records.end() && old->second == bytes) continue;
       batch.puts.push_back({kIdentityTablet, key, ValueOf(bytes)});
     }
-    if (batch.puts.empty() && batch.deletes.empty()) return OkStatus();
+    if (batch.puts.size() + batch.deletes.size() == others)
+      return Applied{before.version, before.version};
     if (before.check.empty() && !check.empty())
       batch.puts.push_back({kIdentityTablet, std::string(kCheck), ValueOf(check)});
-    batch.puts.push_back({kIdentityTablet, std::string(kVersion), ValueOf("")});
+    batch.puts.push_back({kIdentityTablet, std::string(kVersion),
+                          ValueOf(WithChange(before.changes, before.version, part))});
     Result<uint64_t> applied = kv::ApplyAndWait(engine, std::move(batch));
-    if (applied.ok()) return OkStatus();
+    if (applied.ok()) return Applied{before.version, *applied};
     if (applied.error().code() != ErrorCode::kGuardFailed || round == kMostRounds)
       return std::move(applied).error();
   }
+}
+
+}  // namespace
+
+Result<Changes> ReadChanges(kv::Engine& engine, uint64_t since) {
+  Changes changes;
+  std::string named;
+  TRY(ReadVersion(engine, &changes.version, &named));
+  if (changes.version == since) return changes;
+  changes.all = true;
+  std::string_view rest = named;
+  while (const std::optional<NamedChange> change = TakeChange(&rest)) {
+    if (change->before == since) changes.all = false;
+    if (!changes.all) changes.parts.emplace(change->part);
+  }
+  if (!rest.empty()) changes.all = true;
+  return changes;
+}
+
+Result<StoredContents> ReadContents(kv::Engine& engine, const Parts* parts) {
+  ASSIGN_OR_RETURN(Snapshot snapshot, ReadSnapshot(engine, parts));
+  ASSIGN_OR_RETURN(StoredContents stored, DecodeAll(snapshot.records));
+  stored.version = snapshot.version;
+  stored.check = std::move(snapshot.check);
+  return stored;
+}
+
+Result<Applied> ChangeStored(kv::Engine& engine, std::string_view account, const std::string& check,
+                             ChangeAccount change) {
+  return ChangeStoredPart(engine, account, check,
+                          [&](StoredContents* contents, kv::Batch* batch) -> Result<Encoded> {
+                            access::Records& records = contents->accounts[std::string(account)];
+                            TRY(change(&records, batch));
+                            return Encode(records);
+                          });
+}
+
+Result<Applied> ChangeStoredResources(kv::Engine& engine, std::string_view account,
+                                      const std::string& check, ChangeResources change) {
+  return ChangeStoredPart(engine, kResources, check,
+                          [&](StoredContents* contents, kv::Batch*) -> Result<Encoded> {
+                            TRY(change(&contents->resources));
+                            return Encode(account, contents->resources);
+                          });
 }
 
 }  // namespace stator::identity

@@ -1,21 +1,27 @@
 // The records of access control in the store: tablet 7 of Space::kCatalog.
 //
 //   key := "record/" kind "/" account "/" name      value := stamp record   (access/identity.h)
-//        | "version"                                value := stamp
+//        | "version"                                value := stamp { change }
 //        | "check"                                  value := stamp sealed
 //   kind := "account" | "user" | "group" | "role" | "key" | "policy" | "provider" | "resource"
 //   name := the name in lower case; of keys the id, of providers the URL, of accounts nothing, of
 //           resources (policies of tables and streams) the table's UUID, of streams "/" label too
 //   record of a resource := 01 revision " " text     revision: decimal; no text: the policy is gone
 //   sealed := "stator", sealed with the master key (access/seal.h)
+//   change := version " " part "\n"   version: the stamp of "version" before the change, decimal
+//   part   := account | "resources"
 //
 // "version" is written with every change and guards it, so changes of several processes come one
-// after the other, and a process that knows the stamp of "version" knows all records.
+// after the other, and a process that knows the stamp of "version" knows all records. It names the
+// latest changes, oldest first, each of one part: a process that knows the state before one of them
+// reads the parts that it and those behind it name. Versions of Stator that did not know this write
+// and read "version" without them; then all is read.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -36,28 +42,44 @@ struct ResourcePolicyRecord {
 };
 using ResourcePolicyRecords = std::map<std::string, ResourcePolicyRecord, std::less<>>;
 
-struct Contents {
-  access::Records records;
-  ResourcePolicyRecords resources;
-};
+// What is read and changed at a time: the records of an account, or the policies of all resources.
+inline constexpr std::string_view kResources = "resources";  // no account's id
+using Parts = std::set<std::string, std::less<>>;
 
 struct StoredContents {
-  uint64_t version = 0;  // 0: there never was a change
-  Contents contents;
+  uint64_t version = 0;                                          // 0: there never was a change
+  std::map<std::string, access::Records, std::less<>> accounts;  // those that have records
+  ResourcePolicyRecords resources;
   std::string check;  // empty: no secret was ever sealed
 };
 
-// Returns all records, of one state. kCorruption for a record that cannot be read; kUnavailable for
-// one of a newer version. Blocks on the engine.
-Result<StoredContents> ReadContents(kv::Engine& engine);
-// Returns the version alone.
-Result<uint64_t> ReadVersion(kv::Engine& engine);
+// Returns all records, or those of some parts, of one state. kCorruption for a record that cannot
+// be read; kUnavailable for one of a newer version. Blocks on the engine.
+Result<StoredContents> ReadContents(kv::Engine& engine, const Parts* parts = nullptr);
 
-// Replaces the contents by what `change` makes of them, in one batch. `check` is stored with the
-// first change, unless it is empty. `change` may run several times; its error changes nothing.
-// `account` is the one of the resources. Blocks on the engine.
-using ChangeContents = FunctionRef<Status(Contents* contents)>;
-Status ChangeStored(kv::Engine& engine, std::string_view account, const std::string& check,
-                    ChangeContents change);
+struct Changes {
+  uint64_t version = 0;
+  bool all = false;  // everything may have changed
+  Parts parts;       // those that have changed, unless `all`
+};
+// Returns the version, and what has changed since the version `since`.
+Result<Changes> ReadChanges(kv::Engine& engine, uint64_t since);
+
+// The versions around a change; equal if it changed nothing.
+struct Applied {
+  uint64_t before = 0;
+  uint64_t after = 0;
+};
+// Replaces the records of an account by what `change` makes of them, in one batch, to which it may
+// add what belongs to the change outside these records. `check` is stored with the first change,
+// unless it is empty. `change` may run several times; its error changes nothing. Blocks on the
+// engine.
+using ChangeAccount = FunctionRef<Status(access::Records* records, kv::Batch* batch)>;
+Result<Applied> ChangeStored(kv::Engine& engine, std::string_view account, const std::string& check,
+                             ChangeAccount change);
+// Does so with the policies of resources, which stand under `account`.
+using ChangeResources = FunctionRef<Status(ResourcePolicyRecords* records)>;
+Result<Applied> ChangeStoredResources(kv::Engine& engine, std::string_view account,
+                                      const std::string& check, ChangeResources change);
 
 }  // namespace stator::identity

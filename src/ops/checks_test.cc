@@ -5,6 +5,7 @@
 #include "expr/test_notation.h"
 #include "ops/operations.h"
 #include "ops/payload.h"
+#include "ops/resource_policies.h"
 #include "ops/table_status.h"
 #include "ops/test_world.h"
 
@@ -97,6 +98,50 @@ TEST(StoreNameOf, TheDefaultAccountsNamesAreViews) {
   const Result<StoreTableName> found = StoreNameOf({world.env, "", true}, name);
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found->view().data(), name.data());
+}
+
+// An account that is deleted while a table of it is made: the table does not stay.
+TEST(Accounts, ATableDoesNotOutliveItsAccount) {
+  struct Accounts final : ResourcePolicies {
+    std::optional<Policy> Find(std::string_view) const override { return std::nullopt; }
+    Status Alter(const std::string&, Change) override { return OkStatus(); }
+    WorkerPool& changes() override { return pool; }
+    Status CheckAccount(std::string_view account) override {
+      asked = account;
+      // The table is there when its account is looked for.
+      there = store->Find("123456789012/music") != nullptr;
+      if (!gone) return OkStatus();
+      return Error(ErrorCode::kAccessDenied, "The account does not exist.");
+    }
+    WorkerPool pool{1, 1};
+    table::Store* store = nullptr;
+    bool gone = true;
+    std::string asked;
+    bool there = false;
+  } accounts;
+  TestWorld world;
+  accounts.store = world.store.get();
+  world.env.resource_policies = &accounts;
+  const auto create = [&world](std::string account) {
+    CreateTableRequest request;
+    request.table_name = "music";
+    request.key_schema = {{"pk", KeyType::kHash}};
+    request.attribute_definitions = {{"pk", ScalarAttributeType::kS}};
+    request.billing_mode = BillingMode::kPayPerRequest;
+    return world.CallAs(std::move(account), &CreateTable, std::move(request));
+  };
+  const auto refused = create("123456789012");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::kAccessDenied);
+  EXPECT_EQ(accounts.asked, "123456789012");
+  EXPECT_TRUE(accounts.there);
+  EXPECT_EQ(world.store->Find("123456789012/music"), nullptr);
+  // The default account is always there.
+  EXPECT_TRUE(create("").ok());
+  accounts.gone = false;
+  EXPECT_TRUE(create("123456789012").ok());
+  EXPECT_NE(world.store->Find("123456789012/music"), nullptr);
+  world.env.resource_policies = nullptr;
 }
 
 // The operations of two accounts on one store, as their contexts name them.

@@ -1,4 +1,5 @@
 #include "ops/checks.h"
+#include "ops/new_table.h"
 #include "ops/operations.h"
 #include "ops/resource_policies.h"
 #include "ops/table_capacity.h"
@@ -42,8 +43,7 @@ void CreateTable(Context& ctx, CreateTableRequest request, Callback<CreateTableR
   auto create = [&env, descriptor = std::move(*descriptor),
                  answer = std::move(answer)](Status attached) mutable {
     if (!attached.ok()) return answer(std::move(attached).error());
-    env.store.Create(std::move(descriptor), std::move(answer),
-                     [&env](const table::TableDescriptor& d) { return CheckAccountQuota(env, d); });
+    CreateInAccount(env, std::move(descriptor), std::move(answer));
   };
   const NeededFeatures needed{HasShownSettings(request), !account.empty()};
   auto begin = [&env, &loop, table_id, policy = std::move(request.resource_policy),

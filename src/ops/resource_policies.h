@@ -39,7 +39,7 @@ struct DeleteResourcePolicyResponse {
 };
 
 // Keeps the policies: those of a table under its UUID, those of a stream under the UUID, "/"
-// and the stream's label. Thread-safe.
+// and the stream's label. Knows the accounts of the store, which stand among them. Thread-safe.
 class ResourcePolicies {
  public:
   struct Policy {
@@ -55,6 +55,9 @@ class ResourcePolicies {
   // Where Alter is called: a change takes seconds where there are thousands of policies, and must
   // not hold the threads that read the disk for others.
   virtual WorkerPool& changes() = 0;
+  // kAccessDenied for an account that there is not, beside the default one; kUnavailable if that
+  // cannot be read. Blocks on the engine of a store that others change.
+  virtual Status CheckAccount(std::string_view account) = 0;
 };
 
 void PutResourcePolicy(Context& ctx, PutResourcePolicyRequest request,

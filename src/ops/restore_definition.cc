@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/backup_arn.h"
+#include "ops/new_table.h"
 #include "ops/payload.h"
 #include "ops/table_capacity.h"
 #include "ops/table_definition.h"
@@ -188,8 +189,7 @@ void CreateRestored(Environment& env, Executor& loop, table::TableDescriptor des
   auto create = [&env, definition = std::move(descriptor),
                  answer = std::move(answer)](Status known) mutable {
     if (!known.ok()) return answer(std::move(known).error());
-    env.store.Create(std::move(definition), std::move(answer),
-                     [&env](const table::TableDescriptor& d) { return CheckAccountQuota(env, d); });
+    CreateInAccount(env, std::move(definition), std::move(answer));
   };
   RequireFeatures(env, loop, needed, std::move(create));
 }

@@ -280,9 +280,9 @@ int ExecuteWhy(const IamCommand& command) {
   Result<std::unique_ptr<LocalStore>> local = LocalStore::Open(command);
   if (!local.ok()) return Complain(local.error(), 1);
   const LocalStore& store = **local;
-  const Result<guard::Answer> answer =
-      guard::AnswerWhy(*question, *store.identities().snapshot(), store.gate().resources(),
-                       command.store.region, store.environment());
+  const auto directory = store.identities().DirectoryOf(store.identities().account());
+  const Result<guard::Answer> answer = guard::AnswerWhy(
+      *question, *directory, store.gate().resources(), command.store.region, store.environment());
   if (!answer.ok()) return Complain(answer.error(), kRefused);
   fmt::print("{}\n", guard::RenderJson(*answer));
   fmt::print(stderr, "{}", PrintableLines(guard::RenderText(*answer)));

@@ -1,7 +1,9 @@
 #include "server/resource_policy_keeper.h"
 
-#include <set>
+#include <map>
 #include <string>
+
+#include "table/table_name.h"
 
 namespace stator::server {
 namespace {
@@ -27,28 +29,31 @@ guard::AttachedPolicy ResourcePolicyKeeper::FindAttached(std::string_view id) co
   return {true, found->second.compiled};
 }
 
-void ResourcePolicyKeeper::ForgetGone(identity::ResourcePolicyRecords* records) const {
-  std::set<std::string, std::less<>> known;
-  for (const table::TablePtr& table : store_.List()) known.insert(table->descriptor.table_id);
-  for (const stream::StreamPtr& stream : store_.ListStreams())
-    known.insert(stream->table_id + "/" + stream->label);
-  const int64_t old = store_.clock().NowMicros() / 1000 - kForgetAfterMillis;
-  std::erase_if(*records, [&](const auto& entry) {
-    return !known.contains(entry.first) && entry.second.revision < old;
-  });
-}
-
 Status ResourcePolicyKeeper::Alter(const std::string& id, Change change) {
   // Other processes may have made tables that this one does not know.
   TRY(store_.Refresh());
-  return identities_.ChangeResources([&](identity::ResourcePolicyRecords* records) -> Status {
-    ForgetGone(records);
-    std::optional<Policy> old;
+  // The account of each table and stream that there is.
+  std::map<std::string, std::string, std::less<>> owners;
+  for (const table::TablePtr& table : store_.List())
+    owners.emplace(table->descriptor.table_id, table::AccountIn(table->descriptor.name));
+  for (const stream::StreamPtr& stream : store_.ListStreams())
+    owners.emplace(stream->table_id + "/" + stream->label, table::AccountIn(stream->table_name));
+  const int64_t old = store_.clock().NowMicros() / 1000 - kForgetAfterMillis;
+  const auto alter = [&](identity::ResourcePolicyRecords* records) -> Status {
+    std::erase_if(*records, [&](const auto& entry) {
+      return !owners.contains(entry.first) && entry.second.revision < old;
+    });
+    std::optional<Policy> before;
     if (const auto found = records->find(id); found != records->end())
-      old = Policy{found->second.revision, found->second.text};
-    ASSIGN_OR_RETURN(std::optional<Policy> next, change(old));
+      before = Policy{found->second.revision, found->second.text};
+    ASSIGN_OR_RETURN(std::optional<Policy> next, change(before));
     if (next) (*records)[id] = {next->revision, std::move(next->text)};
     return OkStatus();
+  };
+  // Of a table that is about to be made it is not known: it counts for the default account.
+  return identities_.ChangeResources(alter, [&](const std::string& resource) {
+    const auto found = owners.find(resource);
+    return found == owners.end() ? std::string() : found->second;
   });
 }
 

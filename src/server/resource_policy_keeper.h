@@ -20,6 +20,9 @@ class ResourcePolicyKeeper final : public ops::ResourcePolicies,
   std::optional<Policy> Find(std::string_view id) const override;
   Status Alter(const std::string& id, Change change) override;
   WorkerPool& changes() override { return changes_; }
+  Status CheckAccount(std::string_view account) override {
+    return identities_.CheckAccount(account);
+  }
 
   // When no request is under way: waits for the changes that have begun.
   void Stop() { changes_.Stop(); }
@@ -28,9 +31,6 @@ class ResourcePolicyKeeper final : public ops::ResourcePolicies,
   guard::AttachedPolicy FindAttached(std::string_view id) const override;
 
  private:
-  // Forgets the policies of tables and streams that are gone.
-  void ForgetGone(identity::ResourcePolicyRecords* records) const;
-
   static constexpr size_t kMostWaiting = 16;
 
   identity::Identities& identities_;

@@ -93,9 +93,11 @@ std::string WriteQuestion(const guard::Question& question) {
 Result<std::string> HandleWhy(std::string_view body, const identity::Identities& identities,
                               const guard::Gate& gate, const ops::Environment& environment) {
   ASSIGN_OR_RETURN(const guard::Question question, ReadQuestion(body));
-  ASSIGN_OR_RETURN(const guard::Answer answer,
-                   guard::AnswerWhy(question, *identities.snapshot(), gate.resources(),
-                                    gate.region(), environment));
+  const std::shared_ptr<const access::Directory> directory =
+      identities.DirectoryOf(identities.account());
+  ASSIGN_OR_RETURN(
+      const guard::Answer answer,
+      guard::AnswerWhy(question, *directory, gate.resources(), gate.region(), environment));
   return guard::RenderJson(answer);
 }
 

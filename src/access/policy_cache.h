@@ -1,0 +1,32 @@
+// What was compiled of the policies in use, so that equal documents are compiled and kept once.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "access/policy.h"
+#include "base/mutex.h"
+#include "base/result.h"
+
+namespace stator::access {
+
+// Thread-safe. Holds no policy in memory that nobody else holds.
+class PolicyCache {
+ public:
+  // Returns the document compiled, under a name of its own. Errors are those of Policy::Parse.
+  Result<std::shared_ptr<const Policy>> Compile(std::string_view document, PolicyKind kind,
+                                                std::string name);
+  // Returns how many documents are remembered, those that nobody holds any more included.
+  size_t size() const;
+
+ private:
+  mutable Mutex mutex_;
+  // By the digest of kind and document.
+  std::unordered_map<std::string, std::weak_ptr<const Policy>> known_ GUARDED_BY(mutex_);
+  size_t sweep_at_ GUARDED_BY(mutex_) = 1024;
+};
+
+}  // namespace stator::access

@@ -1,0 +1,40 @@
+#include "ops/new_table.h"
+
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "ops/resource_policies.h"
+#include "ops/table_capacity.h"
+#include "table/table_name.h"
+
+namespace stator::ops {
+
+void CreateInAccount(Environment& env, table::TableDescriptor descriptor,
+                     UniqueFunction<void(Result<table::TablePtr>)> done) {
+  auto made = [&env, done = std::move(done)](Result<table::TablePtr> table) mutable {
+    if (!table.ok()) return done(std::move(table));
+    const std::string name = (*table)->descriptor.name;
+    if (!table::IsOfOtherAccount(name) || env.resource_policies == nullptr)
+      return done(std::move(table));
+    // A store that others change calls this on a thread that may wait.
+    Status known = env.resource_policies->CheckAccount(table::AccountIn(name));
+    if (known.ok()) return done(std::move(table));
+    env.store.Drop(
+        name,
+        [id = (*table)->descriptor.table_id](const table::TableDescriptor& d) -> Status {
+          if (d.table_id == id) return OkStatus();
+          return Error(ErrorCode::kResourceNotFound, "The table is gone");
+        },
+        [name, known = std::move(known),
+         done = std::move(done)](const Result<table::TablePtr>& dropped) mutable {
+          if (!dropped.ok() && dropped.error().code() != ErrorCode::kResourceNotFound)
+            LogWarn("table not dropped", {{"table", name}, {"error", dropped.error().message()}});
+          done(std::move(known).error());
+        });
+  };
+  env.store.Create(std::move(descriptor), std::move(made),
+                   [&env](const table::TableDescriptor& d) { return CheckAccountQuota(env, d); });
+}
+
+}  // namespace stator::ops
