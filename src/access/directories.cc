@@ -67,7 +67,7 @@ void Directories::Replace(const std::string& account, std::shared_ptr<const Dire
       }
     }
   }
-  // The former directory, if nobody else has it, goes here, outside the lock.
+  // The last reference to the former directory goes here, outside the lock.
 }
 
 KeyLookup Directories::Find(std::string_view key_id, std::string_view token) const {
@@ -91,7 +91,7 @@ KeyLookup Directories::FindSession(std::string_view key_id, std::string_view tok
     } else if (const auto old = old_.find(token); old != old_.end()) {
       opened = old->second;
     }
-    // The account has changed: who the session is may have, too.
+    // The account has changed, and perhaps the identity of the session.
     if (opened.slot != nullptr && opened.slot->generation != opened.generation)
       opened.credential = nullptr;
   }

@@ -48,7 +48,7 @@ const std::unordered_map<std::string_view, std::shared_ptr<const Policy>>& Compi
   return all;
 }
 
-// What a record counts beside its texts: itself, its place in maps, and what is made of it for
+// The bytes of a record beside its texts: itself, its place in maps, and what is made of it for
 // requests.
 constexpr size_t kRecordBytes = 1024;
 

@@ -30,7 +30,7 @@ struct Records {
   std::vector<OidcProvider> providers;
 };
 
-// What an account takes of the memory of a server.
+// The memory of a server that an account takes.
 struct Holding {
   size_t policy_text = 0;    // bytes of all policies as they were sent, in all versions
   size_t policy_memory = 0;  // bytes of the policies in force once they are compiled

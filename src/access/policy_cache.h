@@ -1,4 +1,4 @@
-// What was compiled of the policies in use, so that equal documents are compiled and kept once.
+// The compiled policies that are in use, so that equal documents are compiled and kept once.
 #pragma once
 
 #include <cstddef>

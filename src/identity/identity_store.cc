@@ -21,7 +21,7 @@ constexpr size_t kNamedChanges = 64;
 constexpr std::string_view kResourceKind = "resource";
 constexpr std::string_view kResourceRecords = "record/resource/";
 constexpr std::string_view kResourceRecordsEnd = "record/resource0";
-// Of accounts.
+// The kinds of an account's records.
 constexpr std::string_view kKinds[] = {"account", "user",   "group",   "role",
                                        "key",     "policy", "provider"};
 

@@ -42,7 +42,7 @@ struct ResourcePolicyRecord {
 };
 using ResourcePolicyRecords = std::map<std::string, ResourcePolicyRecord, std::less<>>;
 
-// What is read and changed at a time: the records of an account, or the policies of all resources.
+// The unit of reads and changes: the records of an account, or the policies of all resources.
 inline constexpr std::string_view kResources = "resources";  // no account's id
 using Parts = std::set<std::string, std::less<>>;
 
