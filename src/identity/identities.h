@@ -30,10 +30,10 @@ class Identities final : public access::KeySource {
   // A shared store whose records were not read for this time serves no key.
   static constexpr int64_t kStaleMicros = 5'000'000;
 
-  // The memory that users, groups and roles of all accounts may take together, with their keys and policies. A
-  // change beyond one of the bounds is refused. While all accounts take more than half of a bound,
-  // so is one by which an account takes more than its share of the other half, so that no account
-  // leaves none to the others. A change that takes less than before is never refused.
+  // The memory that users, groups and roles of all accounts may take together, with their keys and
+  // policies. A change beyond one of the bounds is refused. While all accounts take more than half
+  // of a bound, so is one by which an account takes more than its share of the other half, so that
+  // no account leaves none to the others. A change that takes less than before is never refused.
   struct Bounds {
     size_t policy_text = 64 << 20;  // as Holding counts them
     size_t policy_memory = 320 << 20;

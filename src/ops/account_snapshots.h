@@ -13,7 +13,6 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
-#include "kv/rewind.h"
 #include "ops/context.h"
 #include "ops/isolated_accounts.h"
 #include "table/saved_state.h"
@@ -48,7 +47,7 @@ class AccountSnapshots {
       : environment_(environment),
         isolated_(isolated),
         options_(options),
-        budget_(std::make_shared<kv::RewindBudget>(options.most_bytes)) {}
+        budget_(std::make_shared<table::SavedState::Budget>(options.most_bytes)) {}
 
   const Options& options() const { return options_; }
 
@@ -88,7 +87,7 @@ class AccountSnapshots {
   Environment& environment_;
   IsolatedAccounts* const isolated_;
   const Options options_;
-  const std::shared_ptr<kv::RewindBudget> budget_;
+  const std::shared_ptr<table::SavedState::Budget> budget_;
   mutable Mutex mutex_;
   std::map<std::string, ByName, std::less<>> accounts_ GUARDED_BY(mutex_);  // none is empty
 };

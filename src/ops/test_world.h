@@ -95,6 +95,7 @@ class StutteringEngine final : public kv::Engine, public kv::Rewinder {
     if (refuse) return done(Error(ErrorCode::kUnavailable, "refused"));
     memory_.Apply(std::move(batch), std::move(done));
   }
+  kv::Rewinder* rewinder() override { return this; }
   std::unique_ptr<kv::RewindPoint> SetPoint(std::vector<kv::Watched> watched,
                                             std::shared_ptr<kv::RewindBudget> budget) override {
     return memory_.SetPoint(std::move(watched), std::move(budget));

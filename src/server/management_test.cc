@@ -558,8 +558,9 @@ TEST_F(ManagementTest, PartitionsTellWhatTheModelKnows) {
   // The worst second is told for a day.
   clock_.AdvanceMicros(int64_t{600} * 1'000'000);
   const http::Reply soon = Send(*management, "GET", "/_stator/tables/Music/partitions", kGood);
-  EXPECT_NE(soon.body.find(R"("limit":1000,"demand":20000,"at":"2023-11-14T22:13:20.000Z")"),
-            std::string::npos)
+  EXPECT_NE(
+      soon.body.find(R"("limit":1000,"demand":20000,"asked":0,"at":"2023-11-14T22:13:20.000Z")"),
+      std::string::npos)
       << soon.body;
   clock_.AdvanceMicros(int64_t{25} * 3600 * 1'000'000);
   (void)meter.resource().Admit(

@@ -22,11 +22,13 @@ namespace stator::table {
 // Thread-safe. Must be destroyed before its store.
 class SavedState {
  public:
+  // Bounds the bytes that saved states keep together.
+  using Budget = kv::RewindBudget;
   struct Options {
     std::string account;  // empty: the default
     // Whether a token of the ledger is the account's.
     std::function<bool(std::string_view token)> owns_token;
-    std::shared_ptr<kv::RewindBudget> budget;
+    std::shared_ptr<Budget> budget;
     int64_t most_wait_micros = 10'000'000;  // for writes under way
   };
 
