@@ -20,7 +20,7 @@ const item = (pk, n) => ({ pk: { S: pk }, n: { N: String(n) } });
 
 async function gauge(server, name) {
   const text = await (await fetch(`${server.endpoint}/metrics`)).text();
-  const found = text.match(new RegExp(`${name}\\S* (\\S+)`));
+  const found = text.match(new RegExp(`^stator_\\S*${name}\\S* (\\S+)$`, 'm'));
   assert.ok(found, `no ${name} in /metrics`);
   return Number(found[1]);
 }
