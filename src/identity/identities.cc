@@ -295,19 +295,6 @@ Status Identities::CheckBounds(std::string_view account, const access::Holding& 
                     sharing);
 }
 
-Status Identities::Finish(const Applied& applied, FunctionRef<void()> publish) {
-  if (applied.after == applied.before) return OkStatus();
-  {
-    const MutexLock lock(loading_);
-    if (version_ == applied.before) {
-      publish();
-      version_ = applied.after;
-    }
-  }
-  // Reads the version, and the changes of others that came meanwhile.
-  return Load();
-}
-
 Status Identities::Change(std::string_view account, ChangeRecords change) {
   if (!can_change()) {
     return ValidationError(
@@ -329,7 +316,15 @@ Status Identities::Change(std::string_view account, ChangeRecords change) {
           ASSIGN_OR_RETURN(next, Build(id, *records));
           return next == nullptr ? OkStatus() : CheckBounds(id, next->holding());
         }));
-    TRY(Finish(applied, [&] { Publish(id, next); }));
+    {
+      const MutexLock lock(loading_);
+      if (applied.after != applied.before && version_ == applied.before) {
+        Publish(id, next);
+        version_ = applied.after;
+      }
+    }
+    // Reads the version, and the changes of others that came meanwhile.
+    TRY(Load());
   }
   options_.announce();
   return OkStatus();
@@ -350,7 +345,15 @@ Status Identities::ChangeResources(ChangeResourcePolicies change, OwnerOf owner)
                                              next = *records;
                                              return OkStatus();
                                            }));
-    TRY(Finish(applied, [&] { PublishResources(next); }));
+    {
+      const MutexLock lock(loading_);
+      if (applied.after != applied.before && version_ == applied.before) {
+        PublishResources(next);
+        version_ = applied.after;
+      }
+    }
+    // Reads the version, and the changes of others that came meanwhile.
+    TRY(Load());
   }
   options_.announce();
   return OkStatus();

@@ -141,8 +141,6 @@ class Identities final : public access::KeySource {
   Status CheckResourceBounds(const ResourcePolicyRecords& before,
                              const ResourcePolicyRecords& after, OwnerOf owner);
   std::string Check();
-  // Takes over a change of this process, and tells the others.
-  Status Finish(const Applied& applied, FunctionRef<void()> publish);
 
   kv::Engine& engine_;
   const Clock& clock_;

@@ -17,10 +17,10 @@ const kStateMillis = 60_000;
 
 export class Console {
   // `credentials`: of the client, on a server that verifies signatures.
-  static async start({ args = [], env = {}, credentials, throttling = 'enforce', browser = true, readyWithin } = {}) {
+  static async start({ args = [], env = {}, credentials, throttling = 'enforce', browser = true, readyWithin, engine = 'memory' } = {}) {
     const one = new Console();
     one.server = await Server.start({
-      args: ['--engine=memory', `--throttling=${throttling}`, '--log-level=error', ...args],
+      args: [`--engine=${engine}`, `--throttling=${throttling}`, '--log-level=error', ...args],
       env,
       ...(readyWithin && { readyWithin }),
     });

@@ -1,8 +1,9 @@
 // Findings of a trial of the console with keys alone: Escape, the top of pages, the focus after
 // a button went away, a simulation that fails.
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { CreateTableCommand, PutItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
+import { CreateTableCommand, ListTablesCommand, PutItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import { Console, itemAddress, musicTable } from './harness.mjs';
 
 let it;
@@ -205,4 +206,44 @@ test('a sort key is named at once, and a narrow head keeps its words beside its 
   ]);
   const apart = words.x + words.width <= button.x || words.y + words.height <= button.y;
   assert.ok(apart, JSON.stringify([words, button]));
+});
+
+test('a price stays while it is typed, though an outcome comes meanwhile', async () => {
+  const page = await it.open('design');
+  await page.getByText('Prices', { exact: true }).click();
+  const reads = page.getByLabel('A million reads on demand');
+  const writes = page.getByLabel('A million writes on demand');
+  // What is typed lives through the new drawing that the other field's change begins.
+  await reads.fill('0.125');
+  await reads.press('Tab');
+  await writes.pressSequentially('0.6');
+  await page.waitForTimeout(1500);
+  await writes.pressSequentially('25');
+  assert.equal(await writes.inputValue(), '0.625');
+  await writes.press('Tab');
+  assert.deepEqual(
+    await page.evaluate(() => {
+      const { millionReads, millionWrites } = JSON.parse(localStorage.getItem('stator.prices') ?? '{}');
+      return { millionReads, millionWrites };
+    }),
+    { millionReads: 0.125, millionWrites: 0.625 },
+  );
+});
+
+test('a store on a disk is reset by its name', async () => {
+  const stored = await Console.start({ engine: 'rocksdb' });
+  try {
+    await stored.client.send(new CreateTableCommand(musicTable));
+    const page = await stored.open('tables');
+    await page.getByRole('button', { name: 'More', exact: true }).click();
+    await page.getByRole('menuitem', { name: /^Reset/ }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('textbox').fill(path.basename(stored.server.dataDir));
+    await dialog.getByRole('button', { name: 'Delete everything' }).click();
+    await page.getByText('The server was reset').waitFor();
+    const { TableNames } = await stored.client.send(new ListTablesCommand({}));
+    assert.deepEqual(TableNames, []);
+  } finally {
+    await stored.stop();
+  }
 });

@@ -116,7 +116,8 @@ export function withStator({ beforeAll, beforeEach, afterAll }, { endpoint = pro
   let server;
   beforeAll(async () => {
     server = endpoint ? undefined : await start({ args: ['--isolate=access-key'] });
-    Object.assign(shared, account(endpoint ?? server.endpoint, name), { endpoint: endpoint ?? server.endpoint });
+    const at = endpoint || server.endpoint; // an empty STATOR_ENDPOINT names none
+    Object.assign(shared, account(at, name), { endpoint: at });
     await prepare?.(shared);
     await shared.snapshot('withStator');
   });

@@ -65,6 +65,36 @@ export function MissingPrices({ prices, of }: { prices: Prices; of: string }) {
 
 const kFieldsId = 'price-fields';
 
+// A field that holds its own text while somebody types: the page around it draws itself anew
+// whenever an outcome comes, and would put the stored price back.
+function PriceField({ kind, own, prices, set }: OwnPrices & { kind: Kind }) {
+  const [draft, setDraft] = useState<string | null>(null);
+  const stored = String(own[kind] ?? prices[kind] ?? '');
+  const commit = () => {
+    if (draft !== null && draft !== stored) set(kind, draft);
+    setDraft(null);
+  };
+  return (
+    <Field label={kWords[kind]}>
+      {(ids) => (
+        <input
+          {...ids}
+          class="short"
+          data-price={kind}
+          inputMode="decimal"
+          placeholder={kind.startsWith('million') ? 'not known' : undefined}
+          value={draft ?? stored}
+          onInput={(event) => setDraft(event.currentTarget.value)}
+          onBlur={commit}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter') commit();
+          }}
+        />
+      )}
+    </Field>
+  );
+}
+
 export const PriceFields = ({ own, prices, set }: OwnPrices) => (
   <details id={kFieldsId}>
     <summary class="small">Prices</summary>
@@ -74,19 +104,7 @@ export const PriceFields = ({ own, prices, set }: OwnPrices) => (
     </p>
     <div class="fields prices">
       {kKinds.map((kind) => (
-        <Field key={kind} label={kWords[kind]}>
-          {(ids) => (
-            <input
-              {...ids}
-              class="short"
-              data-price={kind}
-              inputMode="decimal"
-              placeholder={kind.startsWith('million') ? 'not known' : undefined}
-              value={own[kind] ?? prices[kind] ?? ''}
-              onChange={(event) => set(kind, event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <PriceField key={kind} kind={kind} own={own} prices={prices} set={set} />
       ))}
     </div>
   </details>

@@ -134,18 +134,21 @@ export async function saveAsSeed(name: string): Promise<void> {
 
 export async function resetAll(): Promise<void> {
   const count = tables.peek().size;
-  const yes = await ask({
-    title: 'Delete all tables?',
-    body:
-      `${plural(count, 'table')} and all that is in them will be gone. If the server was started ` +
-      'with --init, it loads that again.',
-    confirm: 'Delete everything',
-    dangerous: true,
-    typed: 'reset',
-  });
-  if (!yes) return;
   try {
-    await management('reset', { method: 'POST' });
+    // A store that outlives the server has a name, which the call repeats.
+    const { store } = await management<{ store: string | null }>('status');
+    const yes = await ask({
+      title: 'Delete all tables?',
+      body:
+        `${plural(count, 'table')} and all that is in ${count === 1 ? 'it' : 'them'} will be ` +
+        'gone, on the disk too if the store is kept on one. If the server was started with ' +
+        '--init, it loads that again.',
+      confirm: 'Delete everything',
+      dangerous: true,
+      typed: store ?? 'reset',
+    });
+    if (!yes) return;
+    await management('reset', { method: 'POST', ...(store === null ? {} : { body: { store } }) });
     say('The server was reset');
     await refresh();
   } catch (error) {
