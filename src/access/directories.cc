@@ -1,6 +1,7 @@
 #include "access/directories.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace stator::access {
@@ -8,6 +9,14 @@ namespace {
 
 // Keys that are changed before requests get their turn.
 constexpr size_t kKeysAtATime = 64;
+
+std::vector<std::string_view> IdsIn(const std::vector<Directory::Key>& keys) {
+  std::vector<std::string_view> ids;
+  ids.reserve(keys.size());
+  for (const Directory::Key& key : keys) ids.push_back(key.id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
 
 }  // namespace
 
@@ -35,18 +44,13 @@ void Directories::Replace(const std::string& account, std::shared_ptr<const Dire
     last = std::exchange(slot.directory, next);
     ++slot.generation;
   }
-  // Those that are gone, and that no other account has.
-  std::vector<std::string_view> gone;
-  if (last != nullptr) {
-    for (const Directory::Key& key : last->keys()) gone.push_back(key.id);
-    std::sort(gone.begin(), gone.end());
-  }
   const std::vector<Directory::Key> none;
   const std::vector<Directory::Key>& keys = next == nullptr ? none : next->keys();
-  for (const Directory::Key& key : keys) {
-    const auto kept = std::lower_bound(gone.begin(), gone.end(), key.id);
-    if (kept != gone.end() && *kept == key.id) gone.erase(kept);
-  }
+  const std::vector<std::string_view> before = IdsIn(last == nullptr ? none : last->keys());
+  const std::vector<std::string_view> after = IdsIn(keys);
+  std::vector<std::string_view> gone;
+  std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
+                      std::back_inserter(gone));
   for (size_t begin = 0; begin < gone.size(); begin += kKeysAtATime) {
     const MutexLock lock(mutex_);
     for (size_t i = begin; i < std::min(begin + kKeysAtATime, gone.size()); ++i) {
