@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "model/value.h"
 #include "ops/operations.h"
+#include "ops/test_as_account.h"
 #include "ops/test_world.h"
 
 namespace stator::ops {
@@ -38,15 +39,7 @@ struct World : TestWorld {
   template <typename Response, typename Request>
   Result<Response> As(std::string_view key,
                       void (*operation)(Context&, Request, Callback<Response>), Request request) {
-    Result<IsolatedAccounts::Use> use = isolated.Enter(key);
-    if (!use.ok()) return use.error();
-    std::optional<Result<Response>> answer;
-    Context context{env, loop};
-    context.account = use->account();
-    operation(context, std::move(request),
-              [&answer](Result<Response> response) { answer.emplace(std::move(response)); });
-    while (!answer) loop.RunOne();
-    return std::move(*answer);
+    return RunAs(*this, isolated, key, operation, std::move(request));
   }
   void AwaitIndexes() {
     while (store->BuildsIndexes()) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "ops/operations.h"
+#include "ops/test_as_account.h"
 #include "ops/test_world.h"
 
 namespace stator::ops {
@@ -25,15 +26,7 @@ struct World : TestWorld {
   template <typename Response, typename Request>
   Result<Response> As(IsolatedAccounts& accounts, std::string_view key,
                       void (*operation)(Context&, Request, Callback<Response>), Request request) {
-    Result<IsolatedAccounts::Use> use = accounts.Enter(key);
-    if (!use.ok()) return use.error();
-    std::optional<Result<Response>> answer;
-    Context context{env, loop};
-    context.account = use->account();
-    operation(context, std::move(request),
-              [&answer](Result<Response> response) { answer.emplace(std::move(response)); });
-    while (!answer) loop.RunOne();
-    return std::move(*answer);
+    return RunAs(*this, accounts, key, operation, std::move(request));
   }
   Result<CreateTableResponse> MakeTable(IsolatedAccounts& accounts, std::string_view key,
                                         const std::string& name, bool stream = false) {

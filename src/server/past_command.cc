@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "egress/client.h"
+#include "server/command_exit.h"
 #include "simdjson.h"
 
 namespace stator::server {
@@ -310,10 +311,7 @@ void AddPastCommands(CLI::App* app, PastCommand* command) {
 
 int Execute(const PastCommand& command) {
   SetLogLevel(LogLevel::kWarn);
-  const Result<int> code = Run(command);
-  if (code.ok()) return *code;
-  fmt::print(stderr, "{}\n", PrintableLines(code.error().message()));
-  return 1;
+  return ExitStatus(Run(command));
 }
 
 }  // namespace stator::server

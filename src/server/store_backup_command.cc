@@ -18,6 +18,7 @@
 #include "base/printable.h"
 #include "base/time_text.h"
 #include "egress/client.h"
+#include "server/command_exit.h"
 #include "server/open_engine.h"
 #include "server/settings.h"
 #include "server/store_backup_control.h"
@@ -316,10 +317,7 @@ void AddStoreBackupCommands(CLI::App* app, StoreBackupCommand* command) {
 
 int Execute(const StoreBackupCommand& command) {
   SetLogLevel(LogLevel::kWarn);
-  const Result<int> code = Run(command);
-  if (code.ok()) return *code;
-  fmt::print(stderr, "{}\n", PrintableLines(code.error().message()));
-  return 1;
+  return ExitStatus(Run(command));
 }
 
 }  // namespace stator::server

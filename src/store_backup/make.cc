@@ -61,6 +61,17 @@ Result<std::string> MarkOf(transfer::ObjectReader& reader) {
   return HashOf(head + tail);
 }
 
+// Returns the newest of these backups that can be read.
+Result<Backup> NewestOf(Place& place, const std::vector<std::string>& ids) {
+  for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
+    Result<Backup> backup = ReadBackup(place, *id);
+    if (backup.ok() || backup.error().code() != ErrorCode::kCorruption) return backup;
+    LogWarn("store_backup_not_read", {{"error", backup.error().message()}});
+  }
+  return Error(ErrorCode::kResourceNotFound,
+               fmt::format("There is no backup of a store in {}.", place.name()));
+}
+
 // Takes the files of one checkpoint to a place.
 class Carrier {
  public:
@@ -68,10 +79,10 @@ class Carrier {
       : place_(place), directory_(std::move(directory)), flow_(options.flow) {}
 
   // Learns what the place has.
-  Status Look() {
+  Status Look(const std::vector<std::string>& ids) {
     ASSIGN_OR_RETURN(const std::vector<Entry> objects, place_.List("objects"));
     for (const Entry& each : objects) there_[each.name] = each.bytes;
-    Result<Backup> newest = NewestBackup(place_);
+    Result<Backup> newest = NewestOf(place_, ids);
     if (!newest.ok()) {
       if (newest.error().code() == ErrorCode::kResourceNotFound) return OkStatus();
       return std::move(newest).error();
@@ -229,15 +240,8 @@ Status VisitBackups(Place& place, size_t most, std::vector<std::string>* damaged
 }
 
 Result<Backup> NewestBackup(Place& place) {
-  ASSIGN_OR_RETURN(std::vector<std::string> ids, BackupIds(place));
-  std::reverse(ids.begin(), ids.end());
-  for (const std::string& id : ids) {
-    Result<Backup> backup = ReadBackup(place, id);
-    if (backup.ok() || backup.error().code() != ErrorCode::kCorruption) return backup;
-    LogWarn("store_backup_not_read", {{"error", backup.error().message()}});
-  }
-  return Error(ErrorCode::kResourceNotFound,
-               fmt::format("There is no backup of a store in {}.", place.name()));
+  ASSIGN_OR_RETURN(const std::vector<std::string> ids, BackupIds(place));
+  return NewestOf(place, ids);
 }
 
 Result<Backup> MakeBackup(kv::Engine& engine, const std::string& data_dir, Place& place,
@@ -254,7 +258,7 @@ Result<Backup> MakeBackup(kv::Engine& engine, const std::string& data_dir, Place
 
   const std::string checkpoint = CheckpointOf(data_dir);
   Carrier carrier(place, checkpoint, options);
-  TRY(carrier.Look());
+  TRY(carrier.Look(ids));
   RemoveCheckpoint(data_dir);
   backup.as_of_micros = clock.NowMicros();
   TRY(engine.Checkpoint(checkpoint));
