@@ -159,7 +159,7 @@ TEST_F(DirectoryTest, EqualPoliciesAreCompiledOnce) {
   EXPECT_FALSE(policy_of(second, changed.users[1])->statements().front().allows());
 }
 
-TEST_F(DirectoryTest, PoliciesThatNobodyHoldsAreForgotten) {
+TEST_F(DirectoryTest, PoliciesOutOfUseAreForgotten) {
   const auto document = [](int i) {
     return R"({"Version":"2012-10-17","Statement":[{"Sid":"s)" + std::to_string(i) +
            R"(","Effect":"Allow","Action":"dynamodb:*","Resource":"*"}]})";

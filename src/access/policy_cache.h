@@ -13,13 +13,13 @@
 
 namespace stator::access {
 
-// Thread-safe. Holds no policy in memory that nobody else holds.
+// Thread-safe. Keeps no policy alive: one goes with the last directory that has it.
 class PolicyCache {
  public:
   // Returns the document compiled, under a name of its own. Errors are those of Policy::Parse.
   Result<std::shared_ptr<const Policy>> Compile(std::string_view document, PolicyKind kind,
                                                 std::string name);
-  // Returns how many documents are remembered, those that nobody holds any more included.
+  // Returns the number of remembered documents, those included whose policies are gone.
   size_t size() const;
 
  private:

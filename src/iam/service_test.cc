@@ -468,7 +468,7 @@ TEST_F(IamTest, ChangesReachOtherProcesses) {
   ASSERT_TRUE(other->Refresh().ok());
   EXPECT_NE(other->DirectoryOf(kAccount)->FindUser("alice"), nullptr);
   EXPECT_TRUE(other->Fresh().ok());
-  // Of another account, and gone again.
+  // The record of another account comes and goes.
   Ok("Action=CreateAccount&AccountId=222222222222");
   EXPECT_TRUE(other->CheckAccount("222222222222").ok());
   EXPECT_EQ(other->CountAccounts(), 1u);

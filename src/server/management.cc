@@ -767,7 +767,8 @@ http::Reply Management::RenderStatus() const {
   return Json(
       200,
       fmt::format(
-          R"({{"version":"{}","engine":{},"store":{},"region":{},"account":{},"writable":{},"tables":[{}],"damaged":{{{}}},"dropped_waiting":{},"store_backup":{}}})",
+          R"({{"version":"{}","engine":{},"store":{},"region":{},"account":{},"writable":{},)"
+          R"("tables":[{}],"damaged":{{{}}},"dropped_waiting":{},"store_backup":{}}})",
           STATOR_VERSION, Quoted(options_.engine_name),
           options_.store_name.empty() ? std::string("null") : Quoted(options_.store_name),
           Quoted(environment_.settings.region), Quoted(environment_.settings.account), health.ok(),

@@ -33,9 +33,9 @@ export interface Refused {
   units: number;
   partition: number;
   limit: number;
-  // Of the worst second of a day.
+  // Units a second in the worst second of a day.
   demand: number;
-  // Of the last seconds; an older server does not tell it.
+  // Units a second in the last seconds; an older server does not tell it.
   asked?: number;
   // When it refused most; null: too long ago to be known.
   at: string | null;

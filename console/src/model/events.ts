@@ -9,8 +9,8 @@ export interface ServerEvent {
   text: string;
   reason?: string;
   requests?: number;
-  // Of the whole time that the limit refuses, as the server counts it: when it began, and all
-  // requests. An older server does not tell it.
+  // When the limit began to refuse, and all requests that it refused since, as the server counts
+  // them. An older server does not tell either.
   since?: string;
   allRequests?: number;
   key?: string | null;
