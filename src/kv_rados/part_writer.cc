@@ -64,17 +64,38 @@ Result<uint64_t> Joint::Outcome() const {
                "Some parts of the tablet applied it, but not all: " + error->message());
 }
 
+void PartWriter::Enter(State to) {
+  const auto follows = [this](State next) {
+    switch (state_) {
+      case State::kIdle: return next == State::kInLine;
+      case State::kInLine: return next == State::kChoosing;
+      case State::kChoosing: return next != State::kChoosing && next != State::kInLine;
+      case State::kReading:
+      case State::kAwaiting:
+      case State::kWriting: return next == State::kChoosing;
+    }
+    return false;
+  };
+  CHECK(follows(to), "a part took a step that does not follow the state of its writes");
+  state_ = to;
+}
+
 template <typename T>
-bool PartWriter::Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next) {
+void PartWriter::Await(UniqueFunction<T()> work, UniqueFunction<void(T)> next) {
+  Enter(State::kAwaiting);
   UniqueFunction<void()> task = [this, work = std::move(work), next = std::move(next)]() mutable {
     context_.strand.Run([this, result = work(), next = std::move(next)]() mutable {
+      Enter(State::kChoosing);
       next(std::move(result));
       Start();
     });
   };
-  if (context_.workers.TryPost(task)) return true;
+  if (!context_.workers.TryPost(task)) FailForWantOfWorkers();
+}
+
+void PartWriter::FailForWantOfWorkers() {
+  Enter(State::kChoosing);
   Fail(Error(ErrorCode::kUnavailable, "Too many tablets are being opened."));
-  return false;
 }
 
 bool PartWriter::Expired(const QueuedBatch& batch) const {
@@ -119,13 +140,13 @@ void PartWriter::Hurry(int64_t now, bool all) {
 }
 
 void PartWriter::Start() {
-  if (busy_ || in_line_ || queue_.empty() || !hurry_) return;
-  in_line_ = true;
+  if (state_ != State::kIdle || queue_.empty() || !hurry_) return;
+  Enter(State::kInLine);
   context_.line.Stand(this);
 }
 
 void PartWriter::SetOut(Window::Ticket ticket) {
-  in_line_ = false;
+  Enter(State::kChoosing);
   ticket_ = ticket;
   ++context_.groups;
   TakeGroup();
@@ -133,8 +154,6 @@ void PartWriter::SetOut(Window::Ticket ticket) {
 }
 
 void PartWriter::TakeGroup() {
-  CHECK(!busy_, "a part has begun a group of writes while one was under way");
-  busy_ = true;
   served_ = 0;
   state_is_fresh_ = counted_for_group_ = in_doubt_ = false;
   size_t bytes = 0;
@@ -174,24 +193,29 @@ void PartWriter::Advance() {
 
 // When all OSDs are gone, all parts ask, and the monitors may be slow to answer.
 void PartWriter::AskWhetherFull(UniqueFunction<void()> next) {
+  Enter(State::kAwaiting);
   context_.asking.push_back([this, next = std::move(next)]() mutable {
+    Enter(State::kChoosing);
     next();
     Start();
   });
   if (context_.asking.size() > 1) return;
-  const bool asked = Elsewhere<std::optional<Error>>(
-      [this] { return context_.cluster.WhyFull(); },
-      [this](std::optional<Error> full) {
-        context_.full = std::move(full);
-        context_.full_asked = context_.clock.TicksMicros();
-        for (UniqueFunction<void()>& each : std::exchange(context_.asking, {})) each();
-      });
-  if (!asked) context_.asking.clear();
+  UniqueFunction<void()> task = [&context = context_] {
+    context.strand.Run([&context, full = context.cluster.WhyFull()]() mutable {
+      context.full = std::move(full);
+      context.full_asked = context.clock.TicksMicros();
+      for (UniqueFunction<void()>& each : std::exchange(context.asking, {})) each();
+    });
+  };
+  if (context_.workers.TryPost(task)) return;
+  context_.asking.clear();
+  FailForWantOfWorkers();
 }
 
 // The header, the stamp, this process's ledger cell and every key that the group's batches depend
 // on, from one state.
 void PartWriter::ReadState() {
+  Enter(State::kReading);
   std::vector<std::string> keys;
   for (const QueuedBatch& batch : batches_) {
     if (batch.done) Group::KeysOf(batch.batch, counted_for_group_, &keys);
@@ -209,6 +233,7 @@ void PartWriter::ReadState() {
   context_.cluster.ReadLater(
       part_->object, *read, [this, read, own, ledgers, keys = std::move(keys)](int result) mutable {
         context_.strand.Run([this, read, own, ledgers, keys = std::move(keys), result] {
+          Enter(State::kChoosing);
           OnState(result, *read, own, ledgers, keys);
           Start();
         });
@@ -325,7 +350,7 @@ void PartWriter::Correct() {
 
 void PartWriter::Count() {
   context_.statistics.counts.fetch_add(1, std::memory_order_relaxed);
-  Elsewhere<Result<std::optional<Amount>>>(
+  Await<Result<std::optional<Amount>>>(
       [this, header = header_] { return CountPart(context_.cluster, *part_, header); },
       [this, said = SaidNow(), header = header_](Result<std::optional<Amount>> amount) {
         if (!amount.ok()) return Fail(amount.error());
@@ -508,11 +533,13 @@ void PartWriter::MarkChanges(std::vector<std::string>* cells,
 }
 
 void PartWriter::Send() {
+  Enter(State::kWriting);
   WriteOp op(context_.cluster.api());
   FillOperation(&op);
   context_.cluster.WriteLater(part_->object, op, [this](int result) {
     if (const auto& replace = context_.cluster.options().write_result) result = replace(result);
     context_.strand.Run([this, result] {
+      Enter(State::kChoosing);
       OnWritten(result);
       Start();
     });
@@ -553,17 +580,17 @@ void PartWriter::OnWritten(int result) {
 
 void PartWriter::Recheck() {
   stamp_.reset();
-  Elsewhere<Status>([this] { return context_.map.Recheck(part_); },
-                    [this](Status status) {
-                      if (!status.ok()) return Fail(status.error());
-                      Advance();
-                    });
+  Await<Status>([this] { return context_.map.Recheck(part_); },
+                [this](Status status) {
+                  if (!status.ok()) return Fail(status.error());
+                  Advance();
+                });
 }
 
 // Its keys are still in another object. That takes some milliseconds, unless who does it has died.
 void PartWriter::AwaitOpening() {
   stamp_.reset();
-  Elsewhere<Result<Place>>(
+  Await<Result<Place>>(
       [this] {
         return part_->Forget(part_->header()), context_.map.Locate(part_->tablet, routes_.begin);
       },
@@ -577,7 +604,7 @@ void PartWriter::AwaitOpening() {
 // is open.
 void PartWriter::AwaitChild() {
   stamp_.reset();
-  Elsewhere<Result<Place>>(
+  Await<Result<Place>>(
       [this, header = header_] {
         return context_.map.Locate(part_->tablet, header->header.routes.end);
       },
@@ -603,7 +630,7 @@ void PartWriter::HandBack() {
 }
 
 void PartWriter::Succeed() {
-  CHECK(busy_ && group_, "a part was told of a group of writes that it had not sent");
+  CHECK(group_, "a part was told of a group of writes that it had not sent");
   // A stamp that was reset says that the state read since then is younger than the group: it knows
   // more.
   const bool latest = stamp_ && *stamp_ == group_->base_stamp();
@@ -675,10 +702,9 @@ void PartWriter::Fail(const Error& error) {
 }
 
 void PartWriter::EndGroup() {
-  CHECK(busy_, "a part has ended a group of writes that it had not begun");
+  Enter(State::kIdle);
   group_.reset();
   batches_.clear();
-  busy_ = false;
   --context_.groups;
   context_.window.Ended(ticket_, context_.clock.TicksMicros(), served_);
 }

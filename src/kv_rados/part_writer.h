@@ -99,6 +99,14 @@ struct WriterContext {
   std::multimap<int64_t, PartWriter*> waiting;
 };
 
+// Its states, and what follows each of them:
+//
+//   kIdle --> kInLine --> kChoosing <--> kReading
+//     ^                    |  ^    <--> kAwaiting
+//     +--------------------+  |    <--> kWriting
+//
+// A group is under way from kChoosing on, and each step of it returns there. A written operation
+// whose answer is lost leaves the group in doubt, which a later read or write ends.
 class PartWriter {
  public:
   // Batches that a part no longer has the routes of: in their order, with the header that says so.
@@ -129,6 +137,17 @@ class PartWriter {
   void SetOut(Window::Ticket ticket);
 
  private:
+  enum class State : uint8_t {
+    kIdle,      // nothing is under way
+    kInLine,    // waits for the window to let a group through
+    kChoosing,  // chooses the next step of its group, on the strand
+    kReading,   // reads the state of the part
+    kAwaiting,  // waits for a worker, or for an answer about the pool
+    kWriting,   // the operation of the group is sent
+  };
+  // Ends the process if `to` does not follow the current state.
+  void Enter(State to);
+
   bool Expired(const QueuedBatch& batch) const;
   bool AnyExpired() const;  // of the group under way
   void TakeGroup();
@@ -162,10 +181,11 @@ class PartWriter {
   void Fail(const Error& error);
   void Refuse(QueuedBatch& batch, Error error);
   void EndGroup();
-  // Runs `work`, which may wait, elsewhere, then `next` with what it returned on the strand. False,
-  // and the group fails, if too much is.
+  // Runs `work`, which may wait, on a worker, then `next` with its result on the strand. If all
+  // workers have too much to do the group fails.
   template <typename T>
-  bool Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next);
+  void Await(UniqueFunction<T()> work, UniqueFunction<void(T)> next);
+  void FailForWantOfWorkers();
 
   const PartPtr part_;
   RouteRange routes_;  // of the batches that come here
@@ -199,8 +219,9 @@ class PartWriter {
   std::vector<std::string>
       stale_ledgers_;  // cells of processes long gone, to be removed by the next operation
 
+  State state_ = State::kIdle;
+
   // The group under way.
-  bool busy_ = false;
   int64_t first_sent_ = 0;  // ticks
   Window::Ticket ticket_ = 0;
   size_t served_ = 0;  // batches that were answered
@@ -213,7 +234,6 @@ class PartWriter {
   std::optional<uint64_t> refused_at_;  // the stamp on which a refused operation was built
   bool in_doubt_ = false;               // an operation with seq_ was sent whose answer is lost
 
-  bool in_line_ = false;
   bool hurry_ = false;              // something queued may not wait
   int64_t wait_until_ = INT64_MAX;  // for what is queued, at most
   int64_t waiting_ = INT64_MAX;     // it stands in the context's `waiting` with this time, if any
