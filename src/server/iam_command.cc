@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -20,6 +21,7 @@
 #include "kv/features.h"
 #include "server/cluster_report.h"
 #include "server/open_engine.h"
+#include "server/option_checks.h"
 #include "server/plain_client.h"
 #include "server/resource_policy_keeper.h"
 #include "server/why_control.h"
@@ -290,6 +292,62 @@ int ExecuteWhy(const IamCommand& command) {
 }
 
 }  // namespace
+
+void AddIamOptions(CLI::App* app, IamCommand* command, std::string* call) {
+  ServeSettings* const s = &command->store;
+  app->add_option("call", *call, "create-user, put-user-policy and so on, account create, or why")
+      ->required();
+  app->add_option("--data-dir", s->data_dir, "directory of the store")
+      ->envname("STATOR_DATA_DIR")
+      ->capture_default_str();
+  app->add_option("--ceph-conf", s->ceph_conf, "of a pool: the cluster's ceph.conf")
+      ->envname("STATOR_CEPH_CONF");
+  app->add_option("--pool", s->pool, "the pool with the store")->envname("STATOR_POOL");
+  app->add_option("--ceph-user", s->ceph_user, "user of the cluster, without \"client.\"")
+      ->envname("STATOR_CEPH_USER")
+      ->capture_default_str();
+  app->add_option("--ceph-namespace", s->ceph_namespace, "namespace of the pool")
+      ->envname("STATOR_CEPH_NAMESPACE");
+  AddEncryptionOptions(app, &s->encryption);
+  app->add_option("--master-key-file", s->access.master_key_file,
+                  "the key that seals the secrets of the store's users")
+      ->envname("STATOR_MASTER_KEY_FILE");
+  app->add_option("--audit-log", s->access.audit_file, "record the call in this file")
+      ->envname("STATOR_AUDIT_LOG");
+  app->add_option("--account", s->account, "account id in ARNs")
+      ->check(Characters("0123456789", 12, 12, "an account id of 12 digits"))
+      ->envname("STATOR_ACCOUNT")
+      ->capture_default_str();
+  app->add_option("--region", s->region, "region in ARNs")
+      ->envname("STATOR_REGION")
+      ->capture_default_str();
+  app->add_option(
+         "--endpoint-url", command->endpoint_url,
+         "of why and account: the server to ask, with the key of AWS_ACCESS_KEY_ID or of the file")
+      ->envname("AWS_ENDPOINT_URL");
+  app->add_option("--root-key-file", s->access.root_key_file, "the root user's access key")
+      ->envname("STATOR_ROOT_KEY_FILE")
+      ->capture_default_str();
+  app->allow_extras();
+}
+
+std::optional<std::string> SettleIam(const CLI::App& iam, const std::string& call,
+                                     IamCommand* command) {
+  command->words = {call};
+  for (const std::string& word : iam.remaining()) command->words.push_back(word);
+  const auto given = [&iam](const char* option) { return iam.count(option) > 0; };
+  const bool asked = given("--endpoint-url") && std::getenv("AWS_ENDPOINT_URL") == nullptr;
+  if (call != "why" && call != "account" && asked)
+    return "--endpoint-url is for why and account: use `aws iam` for calls of a server";
+  // A store that is named is meant, rather than the server of the environment.
+  if (!asked && (given("--data-dir") || given("--pool"))) command->endpoint_url.clear();
+  if (std::optional<std::string> wrong = CheckEncryption(command->store.encryption)) return wrong;
+  if (!given("--pool")) return std::nullopt;
+  if (given("--data-dir")) return "--data-dir contradicts --pool";
+  if (!given("--ceph-conf")) return "--pool needs --ceph-conf";
+  command->store.engine = EngineKind::kRados;
+  return std::nullopt;
+}
 
 int Execute(const IamCommand& command) {
   SetLogLevel(LogLevel::kWarn);

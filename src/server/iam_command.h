@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,23 @@
 #include "guard/why.h"
 #include "server/settings.h"
 
+namespace CLI {
+class App;
+}
+
 namespace stator::server {
+
+struct IamCommand {
+  ServeSettings store;             // where it is, and what seals it
+  std::string endpoint_url;        // of why: a server to ask
+  std::vector<std::string> words;  // the call and its options; at least one
+};
+
+// The options of `stator iam`. *call gets the first word; the others stay with the command.
+void AddIamOptions(CLI::App* app, IamCommand* command, std::string* call);
+// Completes the command from what was given together. Returns what is wrong, if anything.
+std::optional<std::string> SettleIam(const CLI::App& iam, const std::string& call,
+                                     IamCommand* command);
 
 // Returns the form of a call that is written as the AWS CLI writes it: "create-user",
 // "--user-name", "alice" makes "Action=CreateUser&UserName=alice". A value "file://PATH" is the

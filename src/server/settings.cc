@@ -5,48 +5,18 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdlib>
-#include <iostream>
-#include <iterator>
-#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/printable.h"
 #include "base/time_text.h"
 #include "base/web_origin.h"
 #include "egress/url.h"
-#include "server/settings_file.h"
+#include "server/option_checks.h"
 #include "server/store_backup_control.h"
-#include "server/usage_error.h"
-#include "server/version.h"
-#include "simulate/scenario_reader.h"
 
 namespace stator::server {
 namespace {
-
-// DynamoDB Local's flags. An empty translation drops the flag: it has no meaning here, or is always
-// so.
-struct LocalFlag {
-  std::string_view local;
-  std::string_view ours;
-  bool takes_value;
-};
-constexpr LocalFlag kLocalFlags[] = {
-    {"-port", "--port", true},
-    {"-jar", "", true},  // a command line of `java`, as Compose files for DynamoDB Local have it
-    {"-inMemory", "--in-memory", false},
-    {"-dbPath", "--data-dir", true},
-    {"-cors", "--cors", true},
-    {"-delayTransientStatuses", "--delay-transient-statuses", false},
-    {"-sharedDb", "", false},  // one data set for all keys and regions, as always here
-    {"-optimizeDbBeforeStartup", "", false},  // nothing to do
-    {"-disableTelemetry", "", false},         // there is none
-    {"-help", "--help", false},
-    {"-version", "--version", false},
-};
 
 constexpr size_t kLongestTitle = 60;
 constexpr int64_t kShortestTtlInterval = 100'000;
@@ -77,32 +47,6 @@ CLI::Validator OneOf(std::vector<std::pair<std::string, Value>> words) {
         return fmt::format("{} is not one of {}", text, list);
       },
       list);
-}
-
-// CLI11 takes -5 for a large number, and says nothing of a range when one is too large.
-template <typename Number>
-CLI::Validator WholeNumber() {
-  static constexpr Number kMost = std::numeric_limits<Number>::max();
-  return CLI::Validator(
-      [](const std::string& text) {
-        Number number = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-        const bool whole = error == std::errc() && end == text.data() + text.size();
-        return whole ? std::string()
-                     : fmt::format("{} is not a whole number from 0 to {}", text, kMost);
-      },
-      fmt::format("0 - {}", kMost));
-}
-
-// What ARNs and host names consist of.
-CLI::Validator Characters(std::string_view allowed, size_t least, size_t most, std::string what) {
-  return CLI::Validator(
-      [=](const std::string& text) {
-        const bool good = text.size() >= least && text.size() <= most &&
-                          text.find_first_not_of(allowed) == std::string::npos;
-        return good ? std::string() : fmt::format("\"{}\" is not {}", text, what);
-      },
-      "");
 }
 
 // Says why the text is no entry of --cors; empty if it is one.
@@ -137,17 +81,81 @@ CLI::Validator CalledUrl() {
       "URL");
 }
 
-// Says why a text names no object store; empty: it does.
-CLI::Validator ExistingFile() {
-  return CLI::Validator(
-      [](const std::string& text) {
-        return CLI::ExistingFile(text).empty() ? std::string()
-                                               : fmt::format("there is no file {}", text);
-      },
-      "FILE");
+// The engine that the options ask for together; `serve` knows which of them were given. Else what
+// is wrong with them.
+std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, ServeSettings* s) {
+  const auto given = [&serve](const char* option) { return serve.count(option) > 0; };
+  if (in_memory) {
+    if (given("--engine") && s->engine != EngineKind::kMemory)
+      return fmt::format("--in-memory contradicts --engine={}", EngineName(s->engine));
+    s->engine = EngineKind::kMemory;
+  }
+  if (s->engine == EngineKind::kRados) {
+    for (const char* option :
+         {"--data-dir", "--backup-dir", "--object-store", "--object-store-buckets", "--s3-ca-file",
+          "--durability", "--memory-budget-mb", "--accept-lost-writes"}) {
+      if (given(option)) return fmt::format("{} is not for --engine=rados", option);
+    }
+    if (!s->store_backup.place.empty())
+      return "--store-backup is not for --engine=rados: " + WhyNoStoreBackups(s->engine);
+    for (const char* option : {"--ceph-conf", "--pool"}) {
+      if (!given(option)) return fmt::format("--engine=rados needs {}", option);
+    }
+    if (s->encryption.on())
+      return "--encryption-key-file and --encryption-key-command are not for --engine=rados: Ceph "
+             "encrypts its disks (ceph-volume --dmcrypt) and its wire (ms_client_mode = secure)";
+    if (!given("--worker-threads")) s->worker_threads = kNetworkThreads;
+    return std::nullopt;
+  }
+  if (s->engine == EngineKind::kMemory && !s->store_backup.place.empty())
+    return "--store-backup is not for --in-memory: " + WhyNoStoreBackups(s->engine);
+  if (std::optional<std::string> wrong = CheckStoreBackup(serve, s->store_backup, s->data_dir))
+    return wrong;
+  if (s->engine == EngineKind::kMemory && s->encryption.on())
+    return "--encryption-key-file and --encryption-key-command are for --engine=rocksdb, not "
+           "memory";
+  if (std::optional<std::string> wrong = CheckEncryption(s->encryption)) return wrong;
+  if (std::optional<std::string> wrong =
+          CheckObjectStore(s->object_store, {s->backup_dir, s->store_backup.place}))
+    return wrong;
+  for (const char* option : {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace",
+                             "--ceph-split-bytes", "--ceph-split-keys", "--eventual-staleness"}) {
+    if (given(option))
+      return fmt::format("{} is for --engine=rados, not {}", option, EngineName(s->engine));
+  }
+  return std::nullopt;
 }
 
-// *in_memory: whether it was asked for by that word; SettleEngine makes an engine of it.
+// Completes the settings of access control from what was given. Returns what is wrong, if anything.
+std::optional<std::string> SettleAccess(const CLI::App& serve, bool speaks_as_local,
+                                        AccessSettings* access) {
+  if (access->off_is_said && access->mode != AuthMode::kOff)
+    return "--insecure contradicts --auth=warn and --auth=enforce";
+  if (access->mode == AuthMode::kOff) {
+    for (const char* option : {"--master-key-file", "--audit-log"}) {
+      if (serve.count(option) > 0)
+        return fmt::format("{} needs --auth=warn or --auth=enforce", option);
+    }
+  }
+  access->off_is_said = access->off_is_said || speaks_as_local || serve.count("--auth") > 0;
+  access->root_key_file_given = serve.count("--root-key-file") > 0;
+  Result<std::optional<identity::KeyPair>> root = RootKeyOfEnvironment();
+  if (!root.ok()) return root.error().message();
+  access->root = *std::move(root);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view EngineName(EngineKind engine) {
+  switch (engine) {
+    case EngineKind::kRocksDb: return "rocksdb";
+    case EngineKind::kMemory: return "memory";
+    case EngineKind::kRados: return "rados";
+  }
+  return "";
+}
+
 void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
   app->add_option("--port", s->port, "port to listen on; 0 takes any free one")
       ->check(WholeNumber<uint16_t>())
@@ -461,450 +469,20 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
       ->capture_default_str();
 }
 
-// The engine that the options ask for together; `serve` knows which of them were given. Else what
-// is wrong with them.
-std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, ServeSettings* s) {
-  const auto given = [&serve](const char* option) { return serve.count(option) > 0; };
-  if (in_memory) {
-    if (given("--engine") && s->engine != EngineKind::kMemory)
-      return fmt::format("--in-memory contradicts --engine={}", EngineName(s->engine));
-    s->engine = EngineKind::kMemory;
-  }
-  if (s->engine == EngineKind::kRados) {
-    for (const char* option :
-         {"--data-dir", "--backup-dir", "--object-store", "--object-store-buckets", "--s3-ca-file",
-          "--durability", "--memory-budget-mb", "--accept-lost-writes"}) {
-      if (given(option)) return fmt::format("{} is not for --engine=rados", option);
-    }
-    if (!s->store_backup.place.empty())
-      return "--store-backup is not for --engine=rados: " + WhyNoStoreBackups(s->engine);
-    for (const char* option : {"--ceph-conf", "--pool"}) {
-      if (!given(option)) return fmt::format("--engine=rados needs {}", option);
-    }
-    if (s->encryption.on())
-      return "--encryption-key-file and --encryption-key-command are not for --engine=rados: Ceph "
-             "encrypts its disks (ceph-volume --dmcrypt) and its wire (ms_client_mode = secure)";
-    if (!given("--worker-threads")) s->worker_threads = kNetworkThreads;
-    return std::nullopt;
-  }
-  if (s->engine == EngineKind::kMemory && !s->store_backup.place.empty())
-    return "--store-backup is not for --in-memory: " + WhyNoStoreBackups(s->engine);
-  if (std::optional<std::string> wrong = CheckStoreBackup(serve, s->store_backup, s->data_dir))
+std::optional<std::string> SettleServe(const CLI::App& serve, bool in_memory, bool speaks_as_local,
+                                       ServeSettings* s) {
+  if (s->clock_start_micros && s->clock != ClockKind::kManual)
+    return "--clock-start is for --clock=manual";
+  if (std::optional<std::string> wrong = SettleAccess(serve, speaks_as_local, &s->access))
     return wrong;
-  if (s->engine == EngineKind::kMemory && s->encryption.on())
-    return "--encryption-key-file and --encryption-key-command are for --engine=rocksdb, not "
-           "memory";
-  if (std::optional<std::string> wrong = CheckEncryption(s->encryption)) return wrong;
+  if (std::optional<std::string> wrong = CheckTls(serve, s->tls, s->port)) return wrong;
   if (std::optional<std::string> wrong =
-          CheckObjectStore(s->object_store, {s->backup_dir, s->store_backup.place}))
+          CheckManagement(serve, s->management, s->port, s->tls.port))
     return wrong;
-  for (const char* option : {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace",
-                             "--ceph-split-bytes", "--ceph-split-keys", "--eventual-staleness"}) {
-    if (given(option))
-      return fmt::format("{} is for --engine=rados, not {}", option, EngineName(s->engine));
-  }
+  if (std::optional<std::string> wrong = SettleEngine(serve, in_memory, s)) return wrong;
+  if (std::optional<std::string> wrong = SettleIsolation(serve, s)) return wrong;
+  if (s->cors == std::vector<std::string>{"none"}) s->cors.clear();
   return std::nullopt;
-}
-
-// `call` gets the first word; the others stay with the command.
-void AddIamOptions(CLI::App* app, IamCommand* command, std::string* call) {
-  ServeSettings* const s = &command->store;
-  app->add_option("call", *call, "create-user, put-user-policy and so on, account create, or why")
-      ->required();
-  app->add_option("--data-dir", s->data_dir, "directory of the store")
-      ->envname("STATOR_DATA_DIR")
-      ->capture_default_str();
-  app->add_option("--ceph-conf", s->ceph_conf, "of a pool: the cluster's ceph.conf")
-      ->envname("STATOR_CEPH_CONF");
-  app->add_option("--pool", s->pool, "the pool with the store")->envname("STATOR_POOL");
-  app->add_option("--ceph-user", s->ceph_user, "user of the cluster, without \"client.\"")
-      ->envname("STATOR_CEPH_USER")
-      ->capture_default_str();
-  app->add_option("--ceph-namespace", s->ceph_namespace, "namespace of the pool")
-      ->envname("STATOR_CEPH_NAMESPACE");
-  AddEncryptionOptions(app, &s->encryption);
-  app->add_option("--master-key-file", s->access.master_key_file,
-                  "the key that seals the secrets of the store's users")
-      ->envname("STATOR_MASTER_KEY_FILE");
-  app->add_option("--audit-log", s->access.audit_file, "record the call in this file")
-      ->envname("STATOR_AUDIT_LOG");
-  app->add_option("--account", s->account, "account id in ARNs")
-      ->check(Characters("0123456789", 12, 12, "an account id of 12 digits"))
-      ->envname("STATOR_ACCOUNT")
-      ->capture_default_str();
-  app->add_option("--region", s->region, "region in ARNs")
-      ->envname("STATOR_REGION")
-      ->capture_default_str();
-  app->add_option(
-         "--endpoint-url", command->endpoint_url,
-         "of why and account: the server to ask, with the key of AWS_ACCESS_KEY_ID or of the file")
-      ->envname("AWS_ENDPOINT_URL");
-  app->add_option("--root-key-file", s->access.root_key_file, "the root user's access key")
-      ->envname("STATOR_ROOT_KEY_FILE")
-      ->capture_default_str();
-  app->allow_extras();
-}
-
-// Completes the command. Returns what is wrong, if anything.
-std::optional<std::string> SettleIam(const CLI::App& iam, const std::string& call,
-                                     IamCommand* command) {
-  command->words = {call};
-  for (const std::string& word : iam.remaining()) command->words.push_back(word);
-  const auto given = [&iam](const char* option) { return iam.count(option) > 0; };
-  const bool asked = given("--endpoint-url") && std::getenv("AWS_ENDPOINT_URL") == nullptr;
-  if (call != "why" && call != "account" && asked)
-    return "--endpoint-url is for why and account: use `aws iam` for calls of a server";
-  // A store that is named is meant, rather than the server of the environment.
-  if (!asked && (given("--data-dir") || given("--pool"))) command->endpoint_url.clear();
-  if (std::optional<std::string> wrong = CheckEncryption(command->store.encryption)) return wrong;
-  if (!given("--pool")) return std::nullopt;
-  if (given("--data-dir")) return "--data-dir contradicts --pool";
-  if (!given("--ceph-conf")) return "--pool needs --ceph-conf";
-  command->store.engine = EngineKind::kRados;
-  return std::nullopt;
-}
-
-// True if one of DynamoDB Local's flags was given.
-bool SpeaksAsLocal(int argc, const char* const* argv) {
-  return std::any_of(argv + 1, argv + argc, [](std::string_view argument) {
-    return std::any_of(std::begin(kLocalFlags), std::end(kLocalFlags),
-                       [argument](const LocalFlag& flag) { return flag.local == argument; });
-  });
-}
-
-// Completes the settings of access control from what was given. Returns what is wrong, if anything.
-std::optional<std::string> SettleAccess(const CLI::App& serve, bool speaks_as_local,
-                                        AccessSettings* access) {
-  if (access->off_is_said && access->mode != AuthMode::kOff)
-    return "--insecure contradicts --auth=warn and --auth=enforce";
-  if (access->mode == AuthMode::kOff) {
-    for (const char* option : {"--master-key-file", "--audit-log"}) {
-      if (serve.count(option) > 0)
-        return fmt::format("{} needs --auth=warn or --auth=enforce", option);
-    }
-  }
-  access->off_is_said = access->off_is_said || speaks_as_local || serve.count("--auth") > 0;
-  access->root_key_file_given = serve.count("--root-key-file") > 0;
-  Result<std::optional<identity::KeyPair>> root = RootKeyOfEnvironment();
-  if (!root.ok()) return root.error().message();
-  access->root = *std::move(root);
-  return std::nullopt;
-}
-
-bool IsSet(const char* variable) {
-  const char* const value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
-
-// The command that is named, behind --config at the most; empty: none.
-std::string_view NamedCommand(const std::vector<std::string>& arguments) {
-  size_t first = 0;
-  while (first < arguments.size() && arguments[first].starts_with("--config")) {
-    first += arguments[first] == "--config" ? 2 : 1;
-  }
-  return first < arguments.size() && !arguments[first].starts_with("-")
-             ? std::string_view(arguments[first])
-             : std::string_view();
-}
-
-}  // namespace
-
-std::string_view EngineName(EngineKind engine) {
-  switch (engine) {
-    case EngineKind::kRocksDb: return "rocksdb";
-    case EngineKind::kMemory: return "memory";
-    case EngineKind::kRados: return "rados";
-  }
-  return "";
-}
-
-std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments) {
-  std::vector<std::string> out;
-  // Options of the Java machine stand in front of -jar.
-  if (const auto jar = std::ranges::find(arguments, "-jar"); jar != arguments.end()) {
-    arguments.erase(std::remove_if(arguments.begin(), jar,
-                                   [](const std::string& each) {
-                                     return each.starts_with("-D") || each.starts_with("-X");
-                                   }),
-                    jar);
-  }
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const auto flag =
-        std::find_if(std::begin(kLocalFlags), std::end(kLocalFlags),
-                     [&](const LocalFlag& candidate) { return candidate.local == arguments[i]; });
-    if (flag == std::end(kLocalFlags)) {
-      out.push_back(std::move(arguments[i]));
-      continue;
-    }
-    if (!flag->ours.empty()) out.emplace_back(flag->ours);
-    if (flag->takes_value && i + 1 < arguments.size()) {
-      ++i;
-      if (!flag->ours.empty()) out.push_back(std::move(arguments[i]));
-    }
-  }
-  // `stator help [COMMAND]` and `stator version` are the flags of that name.
-  if (!out.empty() && out.front() == "version") out.front() = "--version";
-  if (!out.empty() && out.front() == "help") {
-    out.erase(out.begin());
-    out.emplace_back("--help");
-  }
-  const bool asks = !out.empty() &&
-                    (out.front() == "--help" || out.front() == "--version" || out.front() == "-h");
-  if (!asks && NamedCommand(out).empty()) out.insert(out.begin(), "serve");
-  return out;
-}
-
-CommandLine ParseCommandLine(int argc, const char* const* argv) {
-  CommandLine result;
-  CLI::App app("Stator: Amazon DynamoDB's API as software that you run yourself", "stator");
-  app.set_version_flag("--version", "stator " + std::string(VersionText()));
-  app.require_subcommand(0, 1);
-  CLI::App* serve = app.add_subcommand("serve", "serve the DynamoDB API until SIGTERM");
-  bool in_memory = false;
-  AddServeOptions(serve, &result.serve, &in_memory);
-  serve->configurable();
-  CLI::App* simulate = app.add_subcommand(
-      "simulate", "play a scenario on the throughput model and report throttling");
-  simulate->add_option("file", result.simulate.file, "the scenario (docs/throughput.md)")
-      ->check(ExistingFile());
-  simulate
-      ->add_option("--compare", result.simulate.compare,
-                   "scenarios to compare, or a key of [model] and its values: "
-                   "adaptive=off,delayed,instant or rules=2014,today")
-      ->expected(1, 100);
-  simulate
-      ->add_option("--out", result.simulate.out_dir,
-                   "directory for NAME.json and NAME.svg, made if missing")
-      ->capture_default_str();
-  simulate->add_flag_callback(
-      "--no-files", [&result] { result.simulate.write_files = false; }, "print the summary only");
-  simulate->add_option("--seed", result.simulate.seed, "seed, in place of the scenario's");
-  CLI::App* learn =
-      app.add_subcommand("learn", "list or play lessons on partitions and keys (docs/learn.md)");
-  learn->add_option("lessons", result.learn.lessons, "names of lessons; without: the list");
-  learn->add_flag("--all", result.learn.all, "play all of them");
-  learn->add_option("--out", result.learn.out_dir, "directory for NAME.svg, made if missing");
-  CLI::App* advise =
-      app.add_subcommand("advise", "advise on keys, indexes and cost from recorded requests");
-  advise
-      ->add_option("files", result.advise.files,
-                   "recordings (docs/advise.md), in the order of time")
-      ->required()
-      ->check(ExistingFile());
-  std::string price_file;
-  advise
-      ->add_option("--prices", price_file,
-                   "TOML file with [prices], as in scenarios (docs/throughput.md)")
-      ->check(ExistingFile());
-  advise->add_flag("--json", result.advise.json, "print one JSON object");
-  CLI::App* copy = app.add_subcommand(
-      "copy", "copy tables from one store to another; may be killed and given again");
-  copy->add_option("--from", result.copy.from, "the source: a directory, or rados:POOL[/NAMESPACE]")
-      ->required();
-  copy->add_option("--to", result.copy.to, "the target, made if missing")->required();
-  copy->add_option("--table", result.copy.tables, "a table; all of them without");
-  AddEncryptionOptions(copy, &result.copy.from_encryption, "from-");
-  AddEncryptionOptions(copy, &result.copy.to_encryption, "to-");
-  copy->add_option("--ceph-conf", result.copy.ceph_conf, "of rados: the cluster's ceph.conf")
-      ->envname("STATOR_CEPH_CONF");
-  copy->add_option("--ceph-user", result.copy.ceph_user,
-                   "of rados: user of the cluster, without \"client.\"")
-      ->envname("STATOR_CEPH_USER")
-      ->capture_default_str();
-  CLI::App* cluster = AddClusterCommand(&app, &result.cluster);
-  AddPastCommands(&app, &result.past);
-  AddBulkCommands(&app, &result.bulk);
-  AddStoreBackupCommands(&app, &result.store_backup);
-  std::string master_key_file;
-  CLI::App* make_key = app.add_subcommand(
-      "make-master-key",
-      "make a file with a new key for --master-key-file or --encryption-key-file");
-  make_key->add_option("file", master_key_file, "the file, which must not exist")->required();
-  CLI::App* cert = app.add_subcommand(
-      "cert", "make certificates for TLS: an authority, and one for a server or a client");
-  cert->add_option("--out", result.cert.out_dir, "directory for the files, made if missing")
-      ->required();
-  cert->add_option("--host", result.cert.hosts,
-                   "names and addresses of the server, beside localhost, 127.0.0.1 and ::1")
-      ->delimiter(',');
-  cert->add_option("--ca", result.cert.authority_dir,
-                   "sign with the authority that an earlier call made in this directory");
-  cert->add_option("--client", result.cert.client,
-                   "make a client's certificate of this name instead, for --tls-client-ca");
-  cert->add_option("--days", result.cert.days, "days until the certificate expires")
-      ->check(CLI::Range(1, 36500))
-      ->capture_default_str();
-  CLI::App* health = app.add_subcommand(
-      "healthcheck", "ask a server whether it is ready; exits with 0 if it is, else with 1");
-  health->add_option("--host", result.health.host, "host of the server")->capture_default_str();
-  health->add_option("--port", result.health.port, "port of the server")
-      ->check(WholeNumber<uint16_t>())
-      ->envname(IsSet("STATOR_MANAGEMENT_PORT") ? "STATOR_MANAGEMENT_PORT" : "STATOR_PORT")
-      ->capture_default_str();
-  // The port of the environment speaks TLS exactly then.
-  result.health.tls =
-      IsSet("STATOR_TLS_CERT") && !IsSet("STATOR_TLS_PORT") && !IsSet("STATOR_MANAGEMENT_PORT");
-  health->add_flag(
-      "--tls", result.health.tls,
-      "the port speaks TLS; the certificate is not verified, for nothing is told to it");
-  health->add_option("--timeout", result.health.timeout_seconds, "seconds to wait for the answer")
-      ->check(CLI::Range(1, 600))
-      ->capture_default_str();
-  CLI::App* iam = app.add_subcommand(
-      "iam", "IAM's calls on a store without a server, in the words of `aws iam`; and why");
-  std::string iam_call;
-  AddIamOptions(iam, &result.iam, &iam_call);
-  CLI::App* mcp = AddMcpCommand(&app, &result.mcp);
-  app.footer(
-      "Without a subcommand it serves. DynamoDB Local's flags (-port, -inMemory, -dbPath ...) are "
-      "understood.");
-  serve->fallthrough();
-
-  std::vector<std::string> arguments =
-      TranslateLocalFlags(std::vector<std::string>(argv + 1, argv + argc));
-  const std::string command(NamedCommand(arguments));
-  const std::vector<CLI::App*> commands = app.get_subcommands(nullptr);
-  const auto is_named = [&command](const CLI::App* each) { return each->get_name() == command; };
-  if (!command.empty() && std::none_of(commands.begin(), commands.end(), is_named)) {
-    std::vector<std::string> names;
-    for (const CLI::App* each : commands) names.push_back(each->get_name());
-    const std::string nearest = Nearest(command, names);
-    std::cerr << fmt::format("there is no command \"{}\"; {}\n", command,
-                             nearest.empty() ? std::string("stator --help lists them")
-                                             : fmt::format("did you mean {}?", nearest));
-    result.exit_code = 1;
-    return result;
-  }
-  // The file is for serve alone: what is wrong in it is nothing to other commands.
-  app.set_config("--config", command == "serve" ? "stator.toml" : "",
-                 "settings file of serve (stator.toml), whose options stand under [serve]");
-  app.config_formatter(std::make_shared<SettingsFile>(*serve, result.serve));
-  app.allow_config_extras(
-      CLI::config_extras_mode::error);  // a misspelt setting must not look as if it took effect
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 expects them
-  try {
-    app.parse(reversed);
-  } catch (const CLI::Success& asked) {
-    result.exit_code = app.exit(asked, std::cout, std::cerr);
-    return result;
-  } catch (const CLI::ParseError& error) {
-    std::vector<std::string> local;
-    for (const LocalFlag& flag : kLocalFlags) local.emplace_back(flag.local);
-    std::cerr << PrintableLines(ExplainUsage(error, app, arguments, local)) << '\n'
-              << "Run with --help for more information.\n";
-    result.exit_code = error.get_exit_code();
-    return result;
-  }
-  if (result.serve.clock_start_micros && result.serve.clock != ClockKind::kManual) {
-    std::cerr << "--clock-start is for --clock=manual\n";
-    result.exit_code = 1;
-    return result;
-  }
-  if (serve->parsed()) {
-    if (const std::optional<std::string> wrong =
-            SettleAccess(*serve, SpeaksAsLocal(argc, argv), &result.serve.access)) {
-      std::cerr << *wrong << '\n';
-      result.exit_code = 1;
-      return result;
-    }
-    if (const std::optional<std::string> wrong =
-            CheckTls(*serve, result.serve.tls, result.serve.port)) {
-      std::cerr << *wrong << '\n';
-      result.exit_code = 1;
-      return result;
-    }
-    if (const std::optional<std::string> wrong = CheckManagement(
-            *serve, result.serve.management, result.serve.port, result.serve.tls.port)) {
-      std::cerr << *wrong << '\n';
-      result.exit_code = 1;
-      return result;
-    }
-    if (const std::optional<std::string> wrong = SettleEngine(*serve, in_memory, &result.serve)) {
-      std::cerr << *wrong << '\n';
-      result.exit_code = 1;
-      return result;
-    }
-    if (const std::optional<std::string> wrong = SettleIsolation(*serve, &result.serve)) {
-      std::cerr << *wrong << '\n';
-      result.exit_code = 1;
-      return result;
-    }
-  }
-  if (make_key->parsed()) {
-    result.exit_code = MakeMasterKey(master_key_file);
-    return result;
-  }
-  if (simulate->parsed()) {
-    result.action = CommandLine::Action::kSimulate;
-    return result;
-  }
-  if (learn->parsed()) {
-    result.action = CommandLine::Action::kLearn;
-    return result;
-  }
-  if (copy->parsed()) {
-    result.action = CommandLine::Action::kCopy;
-    return result;
-  }
-  if (cluster->parsed()) {
-    result.action = CommandLine::Action::kCluster;
-    return result;
-  }
-  if (!result.past.call.empty()) {
-    result.action = CommandLine::Action::kPast;
-    return result;
-  }
-  if (result.bulk.call != BulkCommand::Call::kNone) {
-    result.action = CommandLine::Action::kBulk;
-    return result;
-  }
-  if (result.store_backup.call != StoreBackupCommand::Call::kNone) {
-    if (const std::optional<std::string> wrong = CheckEncryption(result.store_backup.encryption)) {
-      std::cerr << *wrong << '\n';
-      result.exit_code = 1;
-      return result;
-    }
-    result.action = CommandLine::Action::kStoreBackup;
-    return result;
-  }
-  if (cert->parsed()) {
-    result.action = CommandLine::Action::kCert;
-    return result;
-  }
-  if (mcp->parsed()) {
-    result.action = CommandLine::Action::kMcp;
-    return result;
-  }
-  if (health->parsed()) {
-    result.action = CommandLine::Action::kHealthCheck;
-    return result;
-  }
-  if (iam->parsed()) {
-    if (const std::optional<std::string> wrong = SettleIam(*iam, iam_call, &result.iam)) {
-      std::cerr << *wrong << '\n';
-      result.exit_code = 252;
-      return result;
-    }
-    result.action = CommandLine::Action::kIam;
-    return result;
-  }
-  if (advise->parsed()) {
-    if (!price_file.empty()) {
-      Result<throughput::UnitPrices> prices = simulate::ReadPriceFile(price_file);
-      if (!prices.ok()) {
-        std::cerr << prices.error().message() << '\n';
-        result.exit_code = 1;
-        return result;
-      }
-      result.advise.prices = *prices;
-    }
-    result.action = CommandLine::Action::kAdvise;
-    return result;
-  }
-  result.action = CommandLine::Action::kServe;
-  std::vector<std::string>& cors = result.serve.cors;
-  if (cors == std::vector<std::string>{"none"}) cors.clear();
-  return result;
 }
 
 }  // namespace stator::server

@@ -8,33 +8,26 @@
 #include <string_view>
 #include <vector>
 
-#include "advise/command.h"
 #include "base/result.h"
-#include "learn/command.h"
 #include "ops/admission.h"
 #include "ops/auto_scaler.h"
 #include "ops/fault_dial.h"
 #include "request_log/record.h"
 #include "server/access_settings.h"
-#include "server/bulk_command.h"
-#include "server/cert_command.h"
-#include "server/cluster_command.h"
-#include "server/copy_command.h"
 #include "server/encryption_settings.h"
-#include "server/health_check.h"
 #include "server/isolation_settings.h"
 #include "server/management_settings.h"
-#include "server/mcp_command.h"
 #include "server/object_store_settings.h"
-#include "server/past_command.h"
 #include "server/presence_settings.h"
-#include "server/store_backup_command.h"
 #include "server/store_backup_settings.h"
 #include "server/tls_settings.h"
-#include "simulate/command.h"
 #include "throughput/model_settings.h"
 #include "triggers/function.h"
 #include "triggers/mapping.h"
+
+namespace CLI {
+class App;
+}
 
 namespace stator::server {
 
@@ -106,53 +99,15 @@ struct ServeSettings {
   std::string lambda_endpoint;                        // of Lambda's Invoke API; empty: none
 };
 
-struct IamCommand {
-  ServeSettings store;             // where it is, and what seals it
-  std::string endpoint_url;        // of why: a server to ask
-  std::vector<std::string> words;  // the call and its options; at least one
-};
-
-struct CommandLine {
-  enum class Action {
-    kServe,
-    kSimulate,
-    kLearn,
-    kAdvise,
-    kCopy,
-    kCluster,
-    kPast,
-    kBulk,
-    kStoreBackup,
-    kHealthCheck,
-    kIam,
-    kCert,
-    kMcp,
-    kExit
-  } action = Action::kExit;
-  int exit_code = 0;
-  ServeSettings serve;
-  simulate::Command simulate;
-  learn::Command learn;
-  advise::Command advise;
-  CopyCommand copy;
-  ClusterCommand cluster;
-  PastCommand past;
-  BulkCommand bulk;
-  StoreBackupCommand store_backup;
-  HealthCheck health;
-  IamCommand iam;
-  CertCommand cert;
-  McpCommand mcp;
-};
-
 // rocksdb, memory or rados.
 std::string_view EngineName(EngineKind engine);
 
-// Parses the command line. Help, version and usage errors are printed here and ask for an exit.
-CommandLine ParseCommandLine(int argc, const char* const* argv);
+// *in_memory: whether --in-memory was given.
+void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory);
 
-// The arguments with DynamoDB Local's single-dash flags in our spelling, and with `serve` in front
-// if no command is named.
-std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments);
+// Completes the settings from what was given together. `speaks_as_local`: one of DynamoDB Local's
+// flags was among it. Returns what is wrong, if anything.
+std::optional<std::string> SettleServe(const CLI::App& serve, bool in_memory, bool speaks_as_local,
+                                       ServeSettings* s);
 
 }  // namespace stator::server

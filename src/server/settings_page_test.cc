@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "server/settings.h"
+#include "server/command_line.h"
 
 namespace stator::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/settings.h"
+#include "server/command_line.h"
 
 #include <gtest/gtest.h>
 

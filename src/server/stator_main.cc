@@ -1,7 +1,7 @@
 // The program: runs what its command line says.
+#include "server/command_line.h"
 #include "server/iam_command.h"
 #include "server/serve.h"
-#include "server/settings.h"
 
 // jemalloc reads it before main: threads of its own return freed memory to the operating system
 // within seconds, also while the server is idle. Allocations of more than 2 MB, which only bodies

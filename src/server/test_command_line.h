@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/settings.h"
+#include "server/command_line.h"
 
 namespace stator::server {
 
