@@ -73,8 +73,6 @@ void IndexBuilder::Stop() {
   if (thread.joinable()) thread.join();
 }
 
-void IndexBuilder::StopOf(Store& store) { store.Stop(); }
-
 bool IndexBuilder::busy() const {
   MutexLock lock(mutex_);
   return std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task.damaged; });

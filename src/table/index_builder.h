@@ -39,10 +39,6 @@ class IndexBuilder {
   // Idempotent. BeginStop does not wait.
   void Stop();
   void BeginStop();
-  // As Store::Stop.
-  static void StopOf(Store& store);
-  // Changes the store's catalog for saved_state.cc: the builder is the store's friend.
-  class Catalog;
   // Whether there is work under way, waiting, or failed for now. Work on tables that are damaged
   // does not count.
   bool busy() const;

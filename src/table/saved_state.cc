@@ -11,9 +11,8 @@
 #include <utility>
 
 #include "base/memory_account.h"
-#include "base/pump.h"
+#include "table/catalog.h"
 #include "table/catalog_entry.h"
-#include "table/index_builder.h"
 #include "table/item_value.h"
 #include "table/key_encoding.h"
 #include "table/ledger_tablet.h"
@@ -110,49 +109,6 @@ class HeldGates {
 
 }  // namespace
 
-// Holds the latch of the store's catalog.
-class IndexBuilder::Catalog {
- public:
-  explicit Catalog(Store& store) : store_(store) {
-    Pump pump;
-    bool granted = false;
-    store_.BeginCatalogChange([&pump, &granted] { pump.Post([&granted] { granted = true; }); });
-    pump.RunUntil([&granted] { return granted; });
-  }
-  Catalog(const Catalog&) = delete;
-  Catalog& operator=(const Catalog&) = delete;
-  ~Catalog() { store_.EndCatalogChange(); }
-
-  struct Swap {
-    std::vector<TablePtr> gone;
-    struct Version {
-      TablePtr before;  // whose meters go on; null: new ones
-      std::shared_ptr<Table> next;
-    };
-    std::vector<Version> tables;
-    std::vector<stream::StreamPtr> gone_streams;
-    std::vector<stream::StreamPtr> streams;
-  };
-  // Shows all of it to requests at once.
-  void Show(const Swap& swap) {
-    std::unique_lock lock(store_.catalog_mutex_);
-    for (const TablePtr& table : swap.gone) store_.catalog_.erase(table->descriptor.name);
-    for (const Swap::Version& version : swap.tables) {
-      if (version.before != nullptr) version.next->meters = version.before->meters;
-      if (store_.observer_ != nullptr)
-        store_.observer_->OnVersion(version.before.get(), version.next.get());
-      store_.catalog_[version.next->descriptor.name] = version.next;
-    }
-    for (const stream::StreamPtr& stream : swap.gone_streams)
-      store_.streams_.erase({stream->table_name, stream->label});
-    for (const stream::StreamPtr& stream : swap.streams)
-      store_.streams_[{stream->table_name, stream->label}] = stream;
-  }
-
- private:
-  Store& store_;
-};
-
 // One return: its plan, and the parts of it beside the keys.
 class SavedState::Way {
  public:
@@ -179,7 +135,7 @@ class SavedState::Way {
     for (const stream::StreamPtr& stream : swap_.gone_streams) Delete(puts, StreamKey(*stream));
   }
 
-  Result<Returned> Go(IndexBuilder::Catalog& catalog, HeldGates& gates) {
+  Result<Returned> Go(HeldGates& gates) {
     Returned returned;
     returned.tables = saved_.tables_.size();
     returned.definitions = swap_.tables.size() + swap_.gone.size();
@@ -194,15 +150,15 @@ class SavedState::Way {
                               applied.ok() ? std::optional<uint64_t>(*applied) : std::nullopt);
     }
     TRY(applied);
-    catalog.Show(swap_);
-    for (const IndexBuilder::Catalog::Swap::Version& version : swap_.tables) Measure(*version.next);
+    store_.catalog().Show(swap_);
+    for (const Catalog::Swap::Version& version : swap_.tables) Measure(*version.next);
     for (const TablePtr& table : saved_.tables_) {
       // The mark may have passed entries that are back.
       if (const TablePtr shown = store_.Find(table->descriptor.name); shown != nullptr)
         shown->expiry_mark->Lower(INT64_MIN);
     }
     // From here on the versions that are shown are those of the moment.
-    for (const IndexBuilder::Catalog::Swap::Version& version : swap_.tables) {
+    for (const Catalog::Swap::Version& version : swap_.tables) {
       for (TablePtr& table : saved_.tables_) {
         if (table->descriptor.tablet_id == version.next->descriptor.tablet_id) table = version.next;
       }
@@ -375,7 +331,7 @@ class SavedState::Way {
   const Place* place_ = nullptr;  // of noted_
   std::vector<History::Recording> recordings_;
   kv::Batch batch_;
-  IndexBuilder::Catalog::Swap swap_;
+  Catalog::Swap swap_;
 };
 
 Result<std::unique_ptr<SavedState>> SavedState::Take(Store& store, Options options) {
@@ -385,7 +341,7 @@ Result<std::unique_ptr<SavedState>> SavedState::Take(Store& store, Options optio
         "Snapshots are for a store in memory (--in-memory): this one is kept on disk or in a pool");
   }
   std::unique_ptr<SavedState> saved(new SavedState(store, std::move(options)));
-  const IndexBuilder::Catalog catalog(store);
+  const Catalog::Lock catalog(store.catalog());
   saved->tables_ = store.ListOf(saved->options_.account);
   saved->streams_ = store.ListStreamsOf(saved->options_.account);
   std::vector<kv::Watched> watched;
@@ -405,13 +361,13 @@ Result<std::unique_ptr<SavedState>> SavedState::Take(Store& store, Options optio
 }
 
 Result<SavedState::Returned> SavedState::Return() {
-  IndexBuilder::Catalog catalog(store_);
+  const Catalog::Lock catalog(store_.catalog());
   HeldGates gates;
   std::vector<TablePtr> current = store_.ListOf(options_.account);
   TRY(gates.Hold(current, options_.most_wait_micros));
   Way way(*this);
   way.Plan(std::move(current));
-  return way.Go(catalog, gates);
+  return way.Go(gates);
 }
 
 }  // namespace stator::table

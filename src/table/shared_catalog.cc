@@ -1,18 +1,5 @@
-// The catalog on an engine that several processes write.
-//
-// What a process has in memory is the catalog of some version, and the version is an entry of the
-// catalog: every change is made on what is in memory, writes a new version and is guarded by the
-// old one. If it is refused another process was faster; then what it has done is read, and the
-// change is made on that.
-//
-// A change beside which nobody may write by an older version of the table first raises the fence of
-// the table's tablet. From then on writes are refused, in all processes; they read the catalog
-// again and go on when it knows the new fence. Nothing says that the process which raised a fence
-// still lives: so whoever finds that the catalog does not follow writes the fence there himself,
-// and if the other one lives after all, it is refused and begins again.
-//
-// Tablets that are given up are named in the catalog until they are empty, so that anybody can
-// finish that.
+#include "table/shared_catalog.h"
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -26,7 +13,6 @@
 #include "table/catalog_entry.h"
 #include "table/catalog_snapshot.h"
 #include "table/index_builder.h"
-#include "table/store.h"
 
 namespace stator::table {
 namespace {
@@ -43,11 +29,6 @@ constexpr auto kDropPatience = std::chrono::seconds(2);
 // How many changes the version names: one whose outcome is unknown is looked for among them.
 constexpr size_t kNamedChanges = 32;
 constexpr size_t kNameBytes = 8;
-
-Error NotFound(const std::string& table) {
-  return Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " +
-                                                 std::string(ShownName(table)) + " not found");
-}
 
 bool IsWhole(const kv::DeleteRange& range) { return range.begin.empty() && range.end.empty(); }
 
@@ -76,11 +57,10 @@ std::string NameOf(uint64_t number) {
 
 // --- What others have done -----------------------------------------------------------------------
 
-Status Store::Refresh() {
-  if (!shared_) return OkStatus();
+Status SharedCatalog::Refresh() {
   ASSIGN_OR_RETURN(const uint64_t version, ReadCatalogVersion(engine_));
   {
-    std::shared_lock lock(catalog_mutex_);
+    std::shared_lock lock(mutex_);
     if (version == catalog_version_) return OkStatus();
   }
   ASSIGN_OR_RETURN(CatalogSnapshot catalog, ReadCatalog(engine_));
@@ -89,8 +69,8 @@ Status Store::Refresh() {
   return OkStatus();
 }
 
-void Store::Install(CatalogSnapshot catalog) {
-  std::unique_lock lock(catalog_mutex_);
+void SharedCatalog::Install(CatalogSnapshot catalog) {
+  std::unique_lock lock(mutex_);
   // Several threads may read it; what one of them read may be older than what is shown.
   if (catalog.version <= catalog_version_) return;
   catalog_version_ = catalog.version;
@@ -115,10 +95,10 @@ void Store::Install(CatalogSnapshot catalog) {
   for (auto& [stamp, descriptor] : catalog.tables) {
     const std::string name = descriptor.name;
     table_stamps[name] = stamp;
-    const auto place = catalog_.find(name);
+    const auto place = tables_.find(name);
     // A table that has taken the name of another one is no version of it.
     const bool known =
-        place != catalog_.end() && place->second->descriptor.tablet_id == descriptor.tablet_id;
+        place != tables_.end() && place->second->descriptor.tablet_id == descriptor.tablet_id;
     if (known && table_stamps_[name] == stamp) {
       tables[name] = place->second;
       continue;
@@ -139,7 +119,7 @@ void Store::Install(CatalogSnapshot catalog) {
       observer_->OnVersion(known ? place->second.get() : nullptr, table.get());
     tables[name] = std::move(table);
   }
-  catalog_ = std::move(tables);
+  tables_ = std::move(tables);
   table_stamps_ = std::move(table_stamps);
 
   std::map<std::string, Leftover> leftovers;
@@ -152,20 +132,19 @@ void Store::Install(CatalogSnapshot catalog) {
   leftovers_ = std::move(leftovers);
 }
 
-void Store::FindWork() {
+void SharedCatalog::FindWork() {
   for (const TablePtr& table : List()) {
     if (table->descriptor.HasIndexWork() && MayWork(*table))
-      builder_->AddIfAbsent(table->descriptor.name);
+      builder_.AddIfAbsent(table->descriptor.name);
   }
 }
 
-Status Store::CatchUp() {
-  if (!shared_) return OkStatus();
+Status SharedCatalog::CatchUp() {
   TRY(Refresh());
   FindWork();
   std::map<std::string, Leftover> due;
   {
-    std::shared_lock lock(catalog_mutex_);
+    std::shared_lock lock(mutex_);
     for (const auto& [key, leftover] : leftovers_) {
       if (clock_.TicksMicros() - leftover.since_ticks >= kLeftoverMicros)
         due.emplace(key, leftover);
@@ -177,13 +156,22 @@ Status Store::CatchUp() {
     if (found) {
       TRY(FinishDrop(key, leftover.tablets));
     }
-    std::unique_lock lock(catalog_mutex_);
+    std::unique_lock lock(mutex_);
     leftovers_.erase(key);
   }
   return OkStatus();
 }
 
-void Store::Listen() {
+Status SharedCatalog::Load() {
+  Listen();
+  return Refresh();
+}
+
+void SharedCatalog::StopListening() {
+  if (engine_.bulletin() != nullptr) engine_.bulletin()->Listen(nullptr);
+}
+
+void SharedCatalog::Listen() {
   kv::Bulletin* bulletin = engine_.bulletin();
   if (bulletin == nullptr) return;
   bulletin->Listen([this](std::string_view message, UniqueFunction<void()> acknowledge) {
@@ -194,7 +182,7 @@ void Store::Listen() {
     }
     kv::Bulletin::Listener listener;
     {
-      std::shared_lock lock(catalog_mutex_);
+      std::shared_lock lock(mutex_);
       listener = listener_;
     }
     if (!listener) return acknowledge();
@@ -202,12 +190,12 @@ void Store::Listen() {
   });
 }
 
-void Store::ListenTo(kv::Bulletin::Listener listener) {
-  std::unique_lock lock(catalog_mutex_);
+void SharedCatalog::ListenTo(kv::Bulletin::Listener listener) {
+  std::unique_lock lock(mutex_);
   listener_ = std::move(listener);
 }
 
-void Store::Announce() {
+void SharedCatalog::Announce() {
   kv::Bulletin* bulletin = engine_.bulletin();
   if (bulletin == nullptr) return;
   // Whoever did not hear it finds out by itself.
@@ -215,19 +203,18 @@ void Store::Announce() {
     LogInfo("catalog change not heard by all", {{"error", announced.error().message()}});
 }
 
-void Store::SetWorkPredicate(WorkPredicate may_work) {
+void SharedCatalog::SetWorkPredicate(WorkPredicate may_work) {
   {
-    std::unique_lock lock(catalog_mutex_);
+    std::unique_lock lock(mutex_);
     may_work_ = std::move(may_work);
   }
-  if (shared_) FindWork();
+  FindWork();
 }
 
-bool Store::MayWork(const Table& table) const {
-  if (!shared_) return true;
+bool SharedCatalog::MayWork(const Table& table) const {
   WorkPredicate may_work;
   {
-    std::shared_lock lock(catalog_mutex_);
+    std::shared_lock lock(mutex_);
     may_work = may_work_;
   }
   return !may_work || may_work(table);
@@ -235,12 +222,11 @@ bool Store::MayWork(const Table& table) const {
 
 // --- Changes -------------------------------------------------------------------------------------
 
-void Store::ChangeOnWorker(UniqueFunction<void()> change) {
-  BeginCatalogChange(
-      [this, change = std::move(change)]() mutable { tasks_.Post(std::move(change)); });
+void SharedCatalog::ChangeOnWorker(UniqueFunction<void()> change) {
+  BeginChange([this, change = std::move(change)]() mutable { tasks_.Post(std::move(change)); });
 }
 
-Status Store::EditCatalog(PrepareEdit prepare) {
+Status SharedCatalog::EditCatalog(PrepareEdit prepare) {
   const int64_t deadline = clock_.TicksMicros() + kPatienceMicros;
   auto pause = std::chrono::microseconds(kFirstPause);
   std::vector<Attempt> unknown;  // attempts of which nobody has said whether they were applied
@@ -260,7 +246,7 @@ Status Store::EditCatalog(PrepareEdit prepare) {
     });
     if (applied != unknown.end()) return FinishEdit(*applied);
     {
-      std::shared_lock lock(catalog_mutex_);
+      std::shared_lock lock(mutex_);
       if (before.first != catalog_version_) continue;
     }
     Result<std::optional<CatalogEdit>> prepared = prepare();
@@ -298,7 +284,7 @@ Status Store::EditCatalog(PrepareEdit prepare) {
   }
 }
 
-Status Store::FinishEdit(const Attempt& attempt) {
+Status SharedCatalog::FinishEdit(const Attempt& attempt) {
   // It is done, whatever becomes of the rest.
   Status refreshed = Refresh();
   Announce();
@@ -306,7 +292,7 @@ Status Store::FinishEdit(const Attempt& attempt) {
   return refreshed;
 }
 
-void Store::EmptyDropped(const Attempt& attempt) {
+void SharedCatalog::EmptyDropped(const Attempt& attempt) {
   struct Waiting {
     Mutex mutex;
     std::condition_variable_any wake;
@@ -329,7 +315,7 @@ void Store::EmptyDropped(const Attempt& attempt) {
   }
 }
 
-Status Store::FinishDrop(const std::string& key, const std::vector<kv::Tablet>& tablets) {
+Status SharedCatalog::FinishDrop(const std::string& key, const std::vector<kv::Tablet>& tablets) {
   for (const kv::Tablet& tablet : tablets) TRY(engine_.RaiseFence(tablet, kv::kDroppedFence));
   kv::Batch batch;
   batch.deletes.push_back({kCatalogTablet, key});
@@ -337,7 +323,7 @@ Status Store::FinishDrop(const std::string& key, const std::vector<kv::Tablet>& 
   return applied.ok() ? OkStatus() : Status(std::move(applied).error());
 }
 
-Result<uint32_t> Store::ReserveTablets(uint32_t count) {
+Result<uint32_t> SharedCatalog::ReserveTablets(uint32_t count) {
   // Before the change that uses them, which may be refused: an id is never given to two.
   std::string value;
   ASSIGN_OR_RETURN(const bool found,
@@ -359,14 +345,14 @@ Result<uint32_t> Store::ReserveTablets(uint32_t count) {
   return applied.error();
 }
 
-Status Store::RaiseFence(const TableDescriptor& table) {
+Status SharedCatalog::RaiseFence(const TableDescriptor& table) {
   Status raised = engine_.RaiseFence(table.tablet(), table.fence + 1);
   if (!raised.ok() && raised.error().code() == ErrorCode::kOutcomeUnknown)
     raised = engine_.RaiseFence(table.tablet(), table.fence + 1);
   return raised;
 }
 
-Status Store::AcceptFence(const TableDescriptor& table) {
+Status SharedCatalog::AcceptFence(const TableDescriptor& table) {
   return EditCatalog([&]() -> Result<std::optional<CatalogEdit>> {
     const TablePtr current = Find(table.name);
     if (current == nullptr || current->descriptor.tablet_id != table.tablet_id ||
@@ -380,7 +366,7 @@ Status Store::AcceptFence(const TableDescriptor& table) {
   });
 }
 
-Status Store::SettleShards(stream::StreamDescriptor* stream, uint64_t fence) {
+Status SharedCatalog::SettleShards(stream::StreamDescriptor* stream, uint64_t fence) {
   const bool closes =
       std::any_of(stream->shards.begin(), stream->shards.end(),
                   [](const stream::Shard& shard) { return !shard.open() && shard.end_stamp == 0; });
@@ -410,11 +396,9 @@ Status Store::SettleShards(stream::StreamDescriptor* stream, uint64_t fence) {
 
 // --- Tables --------------------------------------------------------------------------------------
 
-Result<Store::CatalogEdit> Store::EditOfCreate(TableDescriptor* descriptor,
-                                               CheckDescriptor& check) {
-  if (Find(descriptor->name) != nullptr)
-    return Error(ErrorCode::kResourceInUse,
-                 "Table already exists: " + std::string(ShownName(descriptor->name)));
+Result<SharedCatalog::CatalogEdit> SharedCatalog::EditOfCreate(TableDescriptor* descriptor,
+                                                               Check& check) {
+  if (Find(descriptor->name) != nullptr) return AlreadyExists(descriptor->name);
   if (check) {
     TRY(check(*descriptor));
   }
@@ -436,7 +420,7 @@ Result<Store::CatalogEdit> Store::EditOfCreate(TableDescriptor* descriptor,
   return edit;
 }
 
-void Store::CreateShared(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check) {
+void SharedCatalog::Create(TableDescriptor descriptor, Done done, Check check) {
   ChangeOnWorker([this, descriptor = std::move(descriptor), done = std::move(done),
                   check = std::move(check)]() mutable {
     TableDescriptor made;
@@ -445,7 +429,7 @@ void Store::CreateShared(TableDescriptor descriptor, CatalogDone done, CheckDesc
       ASSIGN_OR_RETURN(CatalogEdit edit, EditOfCreate(&made, check));
       return std::optional(std::move(edit));
     });
-    EndCatalogChange();
+    EndChange();
     if (!changed.ok()) return done(std::move(changed).error());
     TablePtr table = Find(made.name);
     // Somebody may have dropped it already.
@@ -455,9 +439,8 @@ void Store::CreateShared(TableDescriptor descriptor, CatalogDone done, CheckDesc
   });
 }
 
-Result<std::optional<Store::CatalogEdit>> Store::EditOfAlteration(const std::string& name,
-                                                                  Alteration& alteration,
-                                                                  TableDescriptor* altered) {
+Result<std::optional<SharedCatalog::CatalogEdit>> SharedCatalog::EditOfAlteration(
+    const std::string& name, Alteration& alteration, TableDescriptor* altered) {
   const TablePtr current = Find(name);
   if (current == nullptr) return NotFound(name);
   TableDescriptor next = current->descriptor;
@@ -502,11 +485,12 @@ Result<std::optional<Store::CatalogEdit>> Store::EditOfAlteration(const std::str
   return std::optional(std::move(edit));
 }
 
-void Store::AlterShared(std::string name, std::shared_ptr<Alteration> alteration) {
+void SharedCatalog::Alter(std::string name, Alteration asked) {
+  auto alteration = std::make_shared<Alteration>(std::move(asked));
   ChangeOnWorker([this, name = std::move(name), alteration = std::move(alteration)] {
     TableDescriptor altered;
     Status changed = EditCatalog([&] { return EditOfAlteration(name, *alteration, &altered); });
-    EndCatalogChange();
+    EndChange();
     if (!changed.ok()) return alteration->done(std::move(changed).error());
     TablePtr table = Find(name);
     if (table == nullptr || table->descriptor.tablet_id != altered.tablet_id)
@@ -515,8 +499,8 @@ void Store::AlterShared(std::string name, std::shared_ptr<Alteration> alteration
   });
 }
 
-Result<Store::CatalogEdit> Store::EditOfDrop(const std::string& name, CheckDescriptor& check,
-                                             TablePtr* last) {
+Result<SharedCatalog::CatalogEdit> SharedCatalog::EditOfDrop(const std::string& name, Check& check,
+                                                             TablePtr* last) {
   *last = Find(name);
   if (*last == nullptr) return NotFound(name);
   const TableDescriptor& table = (*last)->descriptor;
@@ -538,7 +522,7 @@ Result<Store::CatalogEdit> Store::EditOfDrop(const std::string& name, CheckDescr
   return edit;
 }
 
-void Store::DropShared(std::string name, CheckDescriptor check, CatalogDone done) {
+void SharedCatalog::Drop(std::string name, Check check, Done done) {
   ChangeOnWorker(
       [this, name = std::move(name), check = std::move(check), done = std::move(done)]() mutable {
         TablePtr last;
@@ -546,7 +530,7 @@ void Store::DropShared(std::string name, CheckDescriptor check, CatalogDone done
           ASSIGN_OR_RETURN(CatalogEdit edit, EditOfDrop(name, check, &last));
           return std::optional(std::move(edit));
         });
-        EndCatalogChange();
+        EndChange();
         if (!changed.ok()) return done(std::move(changed).error());
         done(std::move(last));
       });
@@ -554,8 +538,8 @@ void Store::DropShared(std::string name, CheckDescriptor check, CatalogDone done
 
 // --- Streams -------------------------------------------------------------------------------------
 
-void Store::AlterStreamShared(stream::StreamPtr stream, ChangeStream change,
-                              std::vector<kv::DeleteRange> ranges, WriteDone done) {
+void SharedCatalog::AlterStream(stream::StreamPtr stream, ChangeStream change,
+                                std::vector<kv::DeleteRange> ranges, StreamDone done) {
   ChangeOnWorker([this, stream = std::move(stream), change = std::move(change),
                   ranges = std::move(ranges), done = std::move(done)]() mutable {
     Status changed = EditCatalog([&]() -> Result<std::optional<CatalogEdit>> {
@@ -569,12 +553,12 @@ void Store::AlterStreamShared(stream::StreamPtr stream, ChangeStream change,
       edit.puts.push_back(CatalogPut(StreamKey(next), next.Encode()));
       return std::optional(std::move(edit));
     });
-    EndCatalogChange();
+    EndChange();
     done(std::move(changed));
   });
 }
 
-void Store::RemoveStreamShared(stream::StreamPtr stream, WriteDone done) {
+void SharedCatalog::RemoveStream(stream::StreamPtr stream, StreamDone done) {
   ChangeOnWorker([this, stream = std::move(stream), done = std::move(done)]() mutable {
     Status changed = EditCatalog([&]() -> Result<std::optional<CatalogEdit>> {
       const stream::StreamPtr current = FindStream(stream->table_name, stream->label);
@@ -586,7 +570,7 @@ void Store::RemoveStreamShared(stream::StreamPtr stream, WriteDone done) {
       edit.dropped.push_back(current->tablet());
       return std::optional(std::move(edit));
     });
-    EndCatalogChange();
+    EndChange();
     done(std::move(changed));
   });
 }

@@ -28,7 +28,7 @@
 #include "model/value.h"
 #include "stream/record.h"
 #include "stream/stream.h"
-#include "table/catalog_snapshot.h"
+#include "table/catalog.h"
 #include "table/delayed_tasks.h"
 #include "table/descriptor.h"
 #include "table/expiry.h"
@@ -36,39 +36,13 @@
 #include "table/history.h"
 #include "table/index_entries.h"
 #include "table/latch.h"
-#include "table/meters.h"
 #include "table/past.h"
 #include "table/space_reclaimer.h"
+#include "table/table.h"
 #include "table/table_name.h"
 #include "table/token_ledger.h"
 
 namespace stator::table {
-
-// One version of a table's definition. Immutable, except for the gate, which all versions share
-// under which a write does the same (with the same indexes and the same open shards of the stream;
-// where several processes share the store fences do what gates do elsewhere), and the mark, which
-// those share that have the same tablet of expiry entries.
-struct Table {
-  explicit Table(TableDescriptor definition, std::shared_ptr<Gate> its_gate)
-      : descriptor(std::move(definition)),
-        gate(std::move(its_gate)),
-        expiry_mark(std::make_shared<ExpiryMark>()),
-        key_parts(model::IndexKeySchema::Of(descriptor.key_schema)) {}
-
-  TableDescriptor descriptor;
-  std::shared_ptr<Gate> gate;
-  std::shared_ptr<ExpiryMark> expiry_mark;
-  model::IndexKeySchema key_parts;                 // the key schema, as an index would have it
-  std::shared_ptr<const stream::Appender> stream;  // null while no stream is enabled
-  Meters meters;  // set by the store's CatalogObserver, if there is one
-
-  const model::KeySchema& key_schema() const { return descriptor.key_schema; }
-  // Of one of the descriptor's own global indexes. There must be meters.
-  throughput::Meter& MeterOf(const IndexDescriptor& index) const {
-    return *meters.indexes[static_cast<size_t>(&index - descriptor.indexes.data())];
-  }
-};
-using TablePtr = std::shared_ptr<const Table>;
 
 // What a write does with one of its items.
 struct Change {
@@ -128,18 +102,6 @@ struct TableCounts {
   int64_t bytes = 0;
 };
 
-class IndexBuilder;
-
-// Hears of each version of a table before any request sees it, and hangs its meters on it.
-class CatalogObserver {
- public:
-  virtual ~CatalogObserver() = default;
-  // `next` takes the place of `before`, whose meters it has so far; null: of none, or of one that
-  // this observer has not seen. Calls come one at a time, under a lock of the store: they must not
-  // call it.
-  virtual void OnVersion(const Table* before, Table* next) = 0;
-};
-
 // Thread-safe.
 class Store {
  public:
@@ -151,46 +113,66 @@ class Store {
   // --- Catalog ---
 
   // Null if there is no such table.
-  TablePtr Find(std::string_view name) const;
+  TablePtr Find(std::string_view name) const { return catalog_->Find(name); }
   // All tables by name: the default account's first, then those of each other account.
-  std::vector<TablePtr> List() const;
+  std::vector<TablePtr> List() const { return catalog_->List(); }
   // At most `most` tables of an account, empty for the default, by name from the one after `after`
   // on, a name as clients know it. Takes time in the number of tables that it returns.
   std::vector<TablePtr> ListOf(std::string_view account, std::string_view after = {},
-                               size_t most = SIZE_MAX) const;
+                               size_t most = SIZE_MAX) const {
+    return catalog_->ListOf(account, after, most);
+  }
   // Shows `observer` what tables there are, and whatever becomes of them from now on. Null: nobody
   // any more; then no call is under way. Requests may be.
-  void Observe(CatalogObserver* observer);
+  void Observe(CatalogObserver* observer) { catalog_->Observe(observer); }
 
-  using CatalogDone = UniqueFunction<void(Result<TablePtr>)>;
+  using CatalogDone = Catalog::Done;
   // Creates the table `descriptor` describes; the store chooses its tablet. kResourceInUse if the
   // name is taken. `check`, if any, may refuse while no other change of the catalog runs.
-  using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
-  void Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check = nullptr);
+  using CheckDescriptor = Catalog::Check;
+  void Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check = nullptr) {
+    catalog_->Create(std::move(descriptor), std::move(done), std::move(check));
+  }
   // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which
   // changes nothing then. Like the checks it may run again, on what another process has made of the
   // descriptor meanwhile.
-  using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
+  using ChangeDescriptor = Catalog::Change;
   // Global indexes that the change adds get their tablets here, and so does time to live. When it
   // adds or takes away indexes (time to live is one), the writes under way finish under the old
   // set, others wait for the change to be durable, and only then `done` hears of it; a new
   // index that is kCreating is then filled, one that is kDeleting removed, in the background, also
   // after a restart. The stream follows the descriptor in the same way: it is made and closed with
   // stream_view_type, and its shards follow the partitions.
-  void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
+  void Alter(std::string name, ChangeDescriptor change, CatalogDone done) {
+    AlterAndDelete(std::move(name), std::move(change), {}, std::move(done));
+  }
+  // The same, and deletes the ranges in the batch of the change.
+  void AlterAndDelete(std::string name, ChangeDescriptor change,
+                      std::vector<kv::DeleteRange> ranges, CatalogDone done) {
+    catalog_->Alter(std::move(name), {.change = std::move(change),
+                                      .ranges = std::move(ranges),
+                                      .change_stream = nullptr,
+                                      .done = std::move(done)});
+  }
   // Calls `task` while no write of the table is under way and none begins, so that every change
   // with a time up to now is durable; then `done`. A write that waits for another of its items is
   // not under way. `task` must not block. kResourceNotFound. Not where several processes share the
   // store.
-  using QuietTask = UniqueFunction<Status(const TablePtr& table)>;
-  void WhileQuiet(std::string name, QuietTask task, UniqueFunction<void(Status)> done);
+  using QuietTask = Catalog::QuietTask;
+  void WhileQuiet(std::string name, QuietTask task, UniqueFunction<void(Status)> done) {
+    catalog_->WhileQuiet(std::move(name), std::move(task), std::move(done));
+  }
   // Deletes the records of the table's change log of the days before `day`, and forgets moments
   // before `since_micros`. Does nothing for another log than that of `log_tablet_id`.
   void TrimChangeLog(std::string name, uint32_t log_tablet_id, int64_t day, int64_t since_micros,
-                     CatalogDone done);
+                     CatalogDone done) {
+    catalog_->TrimChangeLog(std::move(name), log_tablet_id, day, since_micros, std::move(done));
+  }
   // Removes the table, its items and its indexes; waits for running writes, and refuses those that
   // still wait for an item. `check` may refuse. Answers with the last version.
-  void Drop(std::string name, CheckDescriptor check, CatalogDone done);
+  void Drop(std::string name, CheckDescriptor check, CatalogDone done) {
+    catalog_->Drop(std::move(name), std::move(check), std::move(done));
+  }
 
   // Gives back the disk of tablets that were dropped.
   SpaceReclaimer& space() { return space_; }
@@ -201,21 +183,21 @@ class Store {
   bool shared() const { return shared_; }
   // Takes over what other processes have made of the catalog. Waits for the engine: not for a
   // loop's or an engine's thread.
-  Status Refresh();
+  Status Refresh() { return catalog_->Refresh(); }
   // The same, and finishes what processes that died have left undone. To be called about every
   // second.
-  Status CatchUp();
+  Status CatchUp() { return catalog_->CatchUp(); }
   // Whether this process is to fill indexes and let items expire, or leaves that to another; asked
   // again and again. It is never wrong if several do. Until this is called, and with null: yes.
-  using WorkPredicate = std::function<bool(const Table& table)>;
-  void SetWorkPredicate(WorkPredicate may_work);
-  bool MayWork(const Table& table) const;
+  using WorkPredicate = Catalog::WorkPredicate;
+  void SetWorkPredicate(WorkPredicate may_work) { catalog_->SetWorkPredicate(std::move(may_work)); }
+  bool MayWork(const Table& table) const { return catalog_->MayWork(table); }
   // Writes are refused by a fence that is above that of this version, and the catalog has no other:
   // lets them go on there, for who raised it has died, or will notice.
-  Status AcceptFence(const TableDescriptor& table);
+  Status AcceptFence(const TableDescriptor& table) { return catalog_->AcceptFence(table); }
   // What hears the messages of the engine's bulletin that are not for the store, which listens
   // itself.
-  void ListenTo(kv::Bulletin::Listener listener);
+  void ListenTo(kv::Bulletin::Listener listener) { catalog_->ListenTo(std::move(listener)); }
   // Ends what the store does by itself, and every write that waits to run again. To be called
   // before the engine goes, if that is done before the store goes. Idempotent.
   void Stop();
@@ -223,22 +205,32 @@ class Store {
   // --- Streams, of tables that are gone too ---
 
   // Null if there is no such stream, or no longer.
-  stream::StreamPtr FindStream(std::string_view table_name, std::string_view label) const;
+  stream::StreamPtr FindStream(std::string_view table_name, std::string_view label) const {
+    return catalog_->FindStream(table_name, label);
+  }
   // By table name in the order of List, then by label.
-  std::vector<stream::StreamPtr> ListStreams() const;
+  std::vector<stream::StreamPtr> ListStreams() const { return catalog_->ListStreams(); }
   // Returns those of the tables of an account, empty for the default, in the order of ListStreams.
-  std::vector<stream::StreamPtr> ListStreamsOf(std::string_view account) const;
+  std::vector<stream::StreamPtr> ListStreamsOf(std::string_view account) const {
+    return catalog_->ListStreamsOf(account);
+  }
   // Succeeds the shards of the table's stream that were opened at `opened_before` or earlier. Does
   // nothing if there are none.
-  void RotateShards(std::string name, int64_t opened_before, CatalogDone done);
+  void RotateShards(std::string name, int64_t opened_before, CatalogDone done) {
+    catalog_->RotateShards(std::move(name), opened_before, std::move(done));
+  }
   // Applies `change`, which leaves open shards as they are, and deletes ranges in the same batch.
   // OK if the stream is gone.
-  using ChangeStream = UniqueFunction<void(stream::StreamDescriptor* stream)>;
+  using ChangeStream = Catalog::ChangeStream;
   void AlterStream(stream::StreamPtr stream, ChangeStream change,
-                   std::vector<kv::DeleteRange> ranges, WriteDone done);
+                   std::vector<kv::DeleteRange> ranges, WriteDone done) {
+    catalog_->AlterStream(std::move(stream), std::move(change), std::move(ranges), std::move(done));
+  }
   // Takes a disabled stream and its records away. OK if it is gone already; kResourceInUse if it is
   // enabled.
-  void RemoveStream(stream::StreamPtr stream, WriteDone done);
+  void RemoveStream(stream::StreamPtr stream, WriteDone done) {
+    catalog_->RemoveStream(std::move(stream), std::move(done));
+  }
 
   // --- Items ---
 
@@ -295,6 +287,8 @@ class Store {
   // error message. The work is tried again from time to time.
   std::map<std::string, std::string> DamagedTables() const;
 
+  // Internal to the room.
+  Catalog& catalog() { return *catalog_; }
   kv::Engine& engine() { return engine_; }
   const Clock& clock() const { return clock_; }
   WorkerPool& workers() { return workers_; }
@@ -307,119 +301,22 @@ class Store {
   history::ChangeClock& change_clock() { return change_clock_; }
 
  private:
-  friend class IndexBuilder;
-
-  // A change of a table on its way into the catalog.
-  struct Alteration {
-    ChangeDescriptor change;
-    std::vector<kv::DeleteRange> ranges;  // deleted in the same batch
-    ChangeStream change_stream;           // if set: what happens to the enabled stream besides
-    std::shared_ptr<const Table> current;
-    std::shared_ptr<Table> next;
-    std::optional<stream::StreamDescriptor> stream;  // its next version, if it changes
-    CatalogDone done;
-  };
-
   Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers);
-  void AlterAndDelete(std::string name, ChangeDescriptor change,
-                      std::vector<kv::DeleteRange> ranges, CatalogDone done);
-  void StartAlteration(std::string name, std::shared_ptr<Alteration> alteration);
-  void CommitAlteration(std::shared_ptr<Alteration> alteration, bool held);
-  // The next version of the table's stream, if the change asks for one.
-  std::optional<stream::StreamDescriptor> NextStream(const TableDescriptor& current,
-                                                     TableDescriptor* next,
-                                                     ChangeStream& change_stream);
-  // Without a tablet. Its label goes into the table's descriptor.
-  stream::StreamDescriptor NewStream(TableDescriptor* table);
-  // The version that a batch with this stamp has stored.
-  void PublishStream(stream::StreamDescriptor stream, uint64_t stamp);
-  void LoadCatalog(CatalogSnapshot catalog);
-  void Publish(std::shared_ptr<Table> table);
-  void Unpublish(const std::string& name);
-  // Puts an entry for the tablets that the batch drops, if their space has to be given back, and
-  // returns them; once the batch is applied they go to GiveBack.
-  std::vector<kv::Tablet> MarkDropped(kv::Batch* batch) const;
-  void GiveBack(std::vector<kv::Tablet> dropped);
-  // Runs `task` when no other catalog change is under way; it must call EndCatalogChange.
-  void BeginCatalogChange(UniqueFunction<void()> task);
-  void EndCatalogChange();
-
-  // The catalog of a shared engine (shared_catalog.cc). These wait.
-  struct CatalogEdit {
-    std::vector<kv::Put> puts;
-    std::vector<kv::Delete> deletes;
-    std::vector<kv::DeleteRange> ranges;
-    std::vector<kv::Tablet> dropped;  // given up for good
-  };
-  // Says from the catalog in memory what to change; nothing: nothing. Runs again if another process
-  // was faster.
-  using PrepareEdit = FunctionRef<Result<std::optional<CatalogEdit>>()>;
-  Status EditCatalog(PrepareEdit prepare);
-  struct Attempt {
-    std::string name;
-    std::string dropped_key;
-    std::vector<kv::Tablet> dropped;
-  };
-  Status FinishEdit(const Attempt& attempt);
-  void EmptyDropped(const Attempt& attempt);
-  Result<CatalogEdit> EditOfCreate(TableDescriptor* descriptor, CheckDescriptor& check);
-  Result<std::optional<CatalogEdit>> EditOfAlteration(const std::string& name,
-                                                      Alteration& alteration,
-                                                      TableDescriptor* altered);
-  Result<CatalogEdit> EditOfDrop(const std::string& name, CheckDescriptor& check, TablePtr* last);
-  // Runs `change` on a worker when no other change of this process is under way.
-  void ChangeOnWorker(UniqueFunction<void()> change);
-  void CreateShared(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check);
-  void AlterShared(std::string name, std::shared_ptr<Alteration> alteration);
-  void DropShared(std::string name, CheckDescriptor check, CatalogDone done);
-  void AlterStreamShared(stream::StreamPtr stream, ChangeStream change,
-                         std::vector<kv::DeleteRange> ranges, WriteDone done);
-  void RemoveStreamShared(stream::StreamPtr stream, WriteDone done);
-  Result<uint32_t> ReserveTablets(uint32_t count);
-  // Keeps out writes that go by this version of the table, or an older one.
-  Status RaiseFence(const TableDescriptor& table);
-  // Sets the stamps that separate the shards, to which nobody writes: those that are closed no
-  // more, for the table has this fence now, those that are opened not yet.
-  Status SettleShards(stream::StreamDescriptor* stream, uint64_t fence);
-  Status FinishDrop(const std::string& key, const std::vector<kv::Tablet>& tablets);
-  void Install(CatalogSnapshot catalog);
-  void FindWork();
-  void Listen();
-  void Announce();
 
   kv::Engine& engine_;
   const Clock& clock_;
   WorkerPool& workers_;
   const bool shared_;
+  bool stopped_ = false;  // of Stop alone
   DelayedTasks tasks_;
   LatchTable latches_;
   TokenLedger tokens_;
   int64_t max_collection_bytes_ = kMaxCollectionBytes;
   History history_;
   history::ChangeClock change_clock_;
-  mutable std::shared_mutex catalog_mutex_;
-  CatalogObserver* observer_ = nullptr;  // under catalog_mutex_
-  using TablesByName = std::map<std::string, TablePtr, NameLess>;
-  using StreamsByName =
-      std::map<std::pair<std::string, std::string>, stream::StreamPtr, StreamNameLess>;
-  TablesByName catalog_;         // under catalog_mutex_
-  StreamsByName streams_;        // by table name and label; under catalog_mutex_
-  uint32_t next_tablet_id_ = 1;  // of tables, global indexes and streams; under the catalog latch
-  // Of a shared engine, under catalog_mutex_:
-  uint64_t catalog_version_ = 0;
-  std::map<std::string, uint64_t, std::less<>> table_stamps_;  // of the entries that are shown
-  std::map<uint32_t, uint64_t> stream_stamps_;                 // the same, by tablet
-  struct Leftover {
-    int64_t since_ticks;
-    std::vector<kv::Tablet> tablets;
-  };
-  std::map<std::string, Leftover> leftovers_;  // "dropped/" entries that were seen
-  WorkPredicate may_work_;
-  kv::Bulletin::Listener listener_;
-  bool stopped_ = false;       // of Stop alone
-  SeededRandom change_names_;  // of changes of the catalog
   SpaceReclaimer space_;
-  std::unique_ptr<IndexBuilder> builder_;  // last: its thread uses the rest
+  std::unique_ptr<IndexBuilder> builder_;  // its thread, which Stop ends, uses the rest
+  std::unique_ptr<Catalog> catalog_;
 };
 
 }  // namespace stator::table

@@ -220,7 +220,7 @@ struct Process {
   }
   // Until nothing of it is under way any more.
   void WaitForDeath() {
-    if (mortal->dead()) IndexBuilder::StopOf(*store);
+    if (mortal->dead()) store->Stop();
   }
   void SettleTransactions() { test::SettleTransactions(*engine, *store); }
   void WaitForBuilds() {
