@@ -63,11 +63,11 @@ std::vector<Result<uint64_t>> ApplyAll(kv::Engine& engine, std::vector<kv::Batch
 
 std::string DrawId(Random& random) { return fmt::format("{:016x}", random.Next()); }
 
-Result<Roll> ReadRoll(kv::Engine& engine) {
+Result<Membership> ReadMembership(kv::Engine& engine) {
   ASSIGN_OR_RETURN(Entries entries, ReadEntries(engine));
   Members members;
   members.Observe(entries.processes, 0);
-  return Roll{members.all(), std::move(entries.leases)};
+  return Membership{members.all(), std::move(entries.leases)};
 }
 
 Fleet::Fleet(kv::Engine& engine, const Clock& clock, Options options)
@@ -98,7 +98,7 @@ Status Fleet::Read() {
     if (!members_.IsAlive(id))
       LogInfo("process_gone", {{"process", id}, {"left", !members_.all().contains(id)}});
   }
-  wishes_ = leases_.Observe(std::move(entries.leases), members_);
+  changes_ = leases_.Observe(std::move(entries.leases), members_);
   forgotten_.clear();
   for (const auto& [id, member] : members_.all()) {
     if (member.silent_micros < kForgetMicros) continue;
@@ -125,13 +125,13 @@ Status Fleet::Step() {
     confirmed_ticks_ = began;
   }
   std::vector<kv::Batch> batches;
-  for (Leases::Wish& wish : wishes_) batches.push_back(std::move(wish.batch));
+  for (Leases::LeaseChange& change : changes_) batches.push_back(std::move(change.batch));
   // If one of these fails, a later step tries again.
   for (kv::Batch& batch : forgotten_) batches.push_back(std::move(batch));
   if (batches.empty()) return OkStatus();
   const std::vector<Result<uint64_t>> outcomes = ApplyAll(engine_, std::move(batches));
   const MutexLock lock(mutex_);
-  for (size_t i = 0; i < wishes_.size(); ++i) leases_.Settle(wishes_[i], outcomes[i]);
+  for (size_t i = 0; i < changes_.size(); ++i) leases_.Settle(changes_[i], outcomes[i]);
   return OkStatus();
 }
 
@@ -167,7 +167,7 @@ bool Fleet::Holds(std::string_view lease) const {
          leases_.Has(lease);
 }
 
-Roll Fleet::roll() const {
+Membership Fleet::membership() const {
   const MutexLock lock(mutex_);
   return {members_.all(), leases_.all()};
 }

@@ -25,13 +25,13 @@ namespace stator::fleet {
 std::string DrawId(Random& random);
 
 // The processes of a store and their leases.
-struct Roll {
+struct Membership {
   std::map<std::string, Member> members;                     // by id
   std::map<std::string, Leases::Entry, std::less<>> leases;  // by name
 };
 // Reads the members and leases from the store. All members count as alive, because none has been
 // watched yet. Blocks.
-Result<Roll> ReadRoll(kv::Engine& engine);
+Result<Membership> ReadMembership(kv::Engine& engine);
 
 // Keeps one process's beat and leases up to date. Thread-safe.
 class Fleet {
@@ -67,7 +67,7 @@ class Fleet {
   bool Holds(std::string_view lease) const;
   const std::string& id() const { return options_.id; }
   // Returns the members and leases as of the last step that read them.
-  Roll roll() const;
+  Membership membership() const;
   // Returns OK if every living process of the store knows the feature (kv/features.h), else
   // kUnavailable with a sentence that names one that does not. Blocks on the engine.
   Status CheckFeature(std::string_view name) const;
@@ -90,7 +90,7 @@ class Fleet {
   bool left_ GUARDED_BY(stepping_) = false;
   Members members_ GUARDED_BY(mutex_);
   Leases leases_ GUARDED_BY(mutex_);
-  std::vector<Leases::Wish> wishes_ GUARDED_BY(stepping_);
+  std::vector<Leases::LeaseChange> changes_ GUARDED_BY(stepping_);
   std::vector<kv::Batch> forgotten_ GUARDED_BY(stepping_);
   // When the last step began whose beat was written and that has read the leases since.
   std::optional<int64_t> confirmed_ticks_ GUARDED_BY(mutex_);

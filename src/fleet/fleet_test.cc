@@ -97,12 +97,12 @@ TEST_F(FleetTest, FirstProcessTakesAllLeasesAtOnce) {
   ASSERT_TRUE(a.fleet.Step().ok());
   EXPECT_EQ(Held(a), 8);
   EXPECT_FALSE(a.fleet.Holds("another"));
-  const Roll roll = ReadRoll(a.path).value();
-  ASSERT_EQ(roll.members.size(), 1u);
-  EXPECT_EQ(roll.members.at("a").beat.endpoint, "host:a");
-  EXPECT_EQ(roll.members.at("a").beat.sequence, 1u);
-  ASSERT_EQ(roll.leases.size(), 8u);
-  EXPECT_EQ(roll.leases.at("table/3").lease, (Lease{"a", 1}));
+  const Membership membership = ReadMembership(a.path).value();
+  ASSERT_EQ(membership.members.size(), 1u);
+  EXPECT_EQ(membership.members.at("a").beat.endpoint, "host:a");
+  EXPECT_EQ(membership.members.at("a").beat.sequence, 1u);
+  ASSERT_EQ(membership.leases.size(), 8u);
+  EXPECT_EQ(membership.leases.at("table/3").lease, (Lease{"a", 1}));
 }
 
 TEST_F(FleetTest, NewProcessesGetTheirShareOfLeases) {
@@ -121,9 +121,9 @@ TEST_F(FleetTest, NewProcessesGetTheirShareOfLeases) {
     EXPECT_EQ(c.fleet.Holds(name), owner == "c");
   }
   // No lease moves any more, so only beats are written.
-  const Roll before = ReadRoll(a.path).value();
+  const Membership before = ReadMembership(a.path).value();
   for (int i = 0; i < 5; ++i) Round({&a, &b, &c}, {&a, &b, &c});
-  const Roll after = ReadRoll(a.path).value();
+  const Membership after = ReadMembership(a.path).value();
   for (const auto& [name, entry] : before.leases)
     EXPECT_EQ(after.leases.at(name).stamp, entry.stamp);
 }
@@ -137,7 +137,7 @@ TEST_F(FleetTest, LeavingProcessFreesItsLeasesAtOnce) {
   Round({&a, &b}, {&a, &b});
   EXPECT_EQ(Held(a), 0) << "it has left for good";
   EXPECT_EQ(Held(b), 8);
-  EXPECT_EQ(ReadRoll(b.path)->members.size(), 1u);
+  EXPECT_EQ(ReadMembership(b.path)->members.size(), 1u);
 }
 
 TEST_F(FleetTest, FrozenOwnerLosesItsLeasesAfterFiveSeconds) {
@@ -155,7 +155,7 @@ TEST_F(FleetTest, FrozenOwnerLosesItsLeasesAfterFiveSeconds) {
     Round({&a, &b}, {&b});
   }
   EXPECT_EQ(rounds, 5) << "five seconds after the read that saw the last beat";
-  EXPECT_FALSE(b.fleet.roll().members.at("a").alive);
+  EXPECT_FALSE(b.fleet.membership().members.at("a").alive);
   // After the thaw it trusts nothing before it has beaten and read.
   EXPECT_EQ(Held(a), 0);
   Round({&a, &b}, {&a});
@@ -171,11 +171,11 @@ TEST_F(FleetTest, EntryOfDeadProcessIsDeleted) {
   Process& b = Start("b");
   for (int i = 0; i < 3; ++i) Round({&a, &b}, {&a, &b});
   for (int i = 0; i < 600; ++i) Round({&b}, {&b});
-  EXPECT_EQ(b.fleet.roll().members.size(), 2u);
+  EXPECT_EQ(b.fleet.membership().members.size(), 2u);
   for (int i = 0; i < 3; ++i) Round({&b}, {&b});
-  EXPECT_EQ(b.fleet.roll().members.size(), 1u);
+  EXPECT_EQ(b.fleet.membership().members.size(), 1u);
   Round({&a, &b}, {&a, &b});
-  EXPECT_EQ(b.fleet.roll().members.size(), 2u) << "should it come back, it is there again";
+  EXPECT_EQ(b.fleet.membership().members.size(), 2u) << "should it come back, it is there again";
 }
 
 TEST_F(FleetTest, BeatInTimeKeepsTheLease) {

@@ -33,11 +33,11 @@ std::string PreferredOwner(std::string_view name, const std::vector<std::string>
   return best;
 }
 
-std::vector<Leases::Wish> Leases::Observe(std::map<std::string, Entry, std::less<>> entries,
-                                          const Members& members) {
+std::vector<Leases::LeaseChange> Leases::Observe(std::map<std::string, Entry, std::less<>> entries,
+                                                 const Members& members) {
   entries_ = std::move(entries);
   const std::vector<std::string> alive = members.Alive();
-  std::vector<Wish> wishes;
+  std::vector<LeaseChange> changes;
   for (const std::string& name : names_) {
     const auto found = entries_.find(name);
     const Entry now = found == entries_.end() ? Entry() : found->second;
@@ -48,24 +48,24 @@ std::vector<Leases::Wish> Leases::Observe(std::map<std::string, Entry, std::less
     // Only the owner gives a lease away, and only to a living process. Only the preferred owner
     // takes a free lease.
     if (!mine && !(free && wanted == id_)) continue;
-    Wish wish{name, {wanted, now.lease.term + 1}, {}};
+    LeaseChange change{name, {wanted, now.lease.term + 1}, {}};
     const std::string key = KeyOf(kLeasePrefix, name);
-    wish.batch.guards.push_back({kFleetTablet, key, now.stamp});
+    change.batch.guards.push_back({kFleetTablet, key, now.stamp});
     if (!mine && !now.lease.owner.empty()) {
       const auto dead = members.all().find(now.lease.owner);
-      wish.batch.guards.push_back({kFleetTablet, KeyOf(kProcessPrefix, now.lease.owner),
-                                   dead == members.all().end() ? 0 : dead->second.stamp});
+      change.batch.guards.push_back({kFleetTablet, KeyOf(kProcessPrefix, now.lease.owner),
+                                     dead == members.all().end() ? 0 : dead->second.stamp});
     }
-    wish.batch.puts.push_back({kFleetTablet, key, EncodeRecord(wish.lease.Encode())});
+    change.batch.puts.push_back({kFleetTablet, key, EncodeRecord(change.lease.Encode())});
     // Counts as given away from here on: the new owner may know of it before this process does.
     if (mine) entries_.erase(found);
-    wishes.push_back(std::move(wish));
+    changes.push_back(std::move(change));
   }
-  return wishes;
+  return changes;
 }
 
-void Leases::Settle(const Wish& wish, const Result<uint64_t>& outcome) {
-  if (outcome.ok()) entries_[wish.name] = {wish.lease, *outcome};
+void Leases::Settle(const LeaseChange& change, const Result<uint64_t>& outcome) {
+  if (outcome.ok()) entries_[change.name] = {change.lease, *outcome};
 }
 
 kv::Batch Leases::Release() const {

@@ -34,18 +34,18 @@ class Leases {
 
   // A change of owner that this process wants. The batch is refused if another process changed the
   // lease first, or if the dead owner beats again.
-  struct Wish {
+  struct LeaseChange {
     std::string name;
     Lease lease;  // the lease as it should be
     kv::Batch batch;
   };
   // Takes the result of a read, `entries` by lease name and `members` of the same read, and returns
   // the wanted changes. A lease that this process gives away no longer counts as its own.
-  std::vector<Wish> Observe(std::map<std::string, Entry, std::less<>> entries,
-                            const Members& members);
-  // Records the outcome of a wish: the stamp of its batch, or an error. After an error the batch
+  std::vector<LeaseChange> Observe(std::map<std::string, Entry, std::less<>> entries,
+                                   const Members& members);
+  // Records the outcome of a change: the stamp of its batch, or an error. After an error the batch
   // may still have been applied; the next read tells.
-  void Settle(const Wish& wish, const Result<uint64_t>& outcome);
+  void Settle(const LeaseChange& change, const Result<uint64_t>& outcome);
   // Returns the batch that gives back all leases of this process.
   kv::Batch Release() const;
 

@@ -43,18 +43,19 @@ class LeasesViewTest : public testing::Test {
 TEST_F(LeasesViewTest, LeaseOfDeadOwnerIsTakenUnderGuardOnItsBeat) {
   EXPECT_FALSE(members_.IsAlive("b"));
   EXPECT_FALSE(members_.IsAlive("c"));
-  const std::vector<Leases::Wish> wishes = leases_.Observe({{"x", {{"b", 4}, 7}}}, members_);
-  ASSERT_EQ(wishes.size(), 1u);
-  EXPECT_EQ(wishes[0].lease, (Lease{"a", 5}));
-  ASSERT_EQ(wishes[0].batch.guards.size(), 2u);
-  EXPECT_EQ(wishes[0].batch.guards[0].key, "lease/x");
-  EXPECT_EQ(wishes[0].batch.guards[0].stamp, 7u);
-  EXPECT_EQ(wishes[0].batch.guards[1].key, "process/b");
-  EXPECT_EQ(wishes[0].batch.guards[1].stamp, 11u);
+  const std::vector<Leases::LeaseChange> changes =
+      leases_.Observe({{"x", {{"b", 4}, 7}}}, members_);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].lease, (Lease{"a", 5}));
+  ASSERT_EQ(changes[0].batch.guards.size(), 2u);
+  EXPECT_EQ(changes[0].batch.guards[0].key, "lease/x");
+  EXPECT_EQ(changes[0].batch.guards[0].stamp, 7u);
+  EXPECT_EQ(changes[0].batch.guards[1].key, "process/b");
+  EXPECT_EQ(changes[0].batch.guards[1].stamp, 11u);
   EXPECT_FALSE(leases_.Has("x"));
-  leases_.Settle(wishes[0], Error(ErrorCode::kOutcomeUnknown, ""));
+  leases_.Settle(changes[0], Error(ErrorCode::kOutcomeUnknown, ""));
   EXPECT_FALSE(leases_.Has("x"));
-  leases_.Settle(wishes[0], uint64_t{20});
+  leases_.Settle(changes[0], uint64_t{20});
   EXPECT_TRUE(leases_.Has("x"));
   const kv::Batch back = leases_.Release();
   ASSERT_EQ(back.deletes.size(), 1u);
@@ -66,11 +67,12 @@ TEST_F(LeasesViewTest, LeaseThatMayHaveBeenGivenAwayIsNotHeld) {
   std::string other = "c";
   for (char c = 'c'; PreferredOwner("x", {"a", other}) == "a"; ++c) other = std::string(1, c);
   members_.Observe({{"a", {9}, 10}, {other, {1}, 12}}, 7'000'000);
-  const std::vector<Leases::Wish> wishes = leases_.Observe({{"x", {{"a", 4}, 7}}}, members_);
-  ASSERT_EQ(wishes.size(), 1u);
-  EXPECT_EQ(wishes[0].lease, (Lease{other, 5}));
+  const std::vector<Leases::LeaseChange> changes =
+      leases_.Observe({{"x", {{"a", 4}, 7}}}, members_);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].lease, (Lease{other, 5}));
   EXPECT_FALSE(leases_.Has("x"));
-  leases_.Settle(wishes[0], Error(ErrorCode::kOutcomeUnknown, ""));
+  leases_.Settle(changes[0], Error(ErrorCode::kOutcomeUnknown, ""));
   EXPECT_FALSE(leases_.Has("x"));
 }
 

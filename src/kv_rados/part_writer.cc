@@ -48,7 +48,7 @@ Error LateError() {
                "The Ceph cluster did not answer in time. The write was not applied.");
 }
 
-void Joint::Take(const Result<uint64_t>& outcome) {
+void FanOutBatch::Take(const Result<uint64_t>& outcome) {
   --left;
   if (outcome.ok()) {
     stamp = std::max(stamp, *outcome);
@@ -57,7 +57,7 @@ void Joint::Take(const Result<uint64_t>& outcome) {
   }
 }
 
-Result<uint64_t> Joint::Outcome() const {
+Result<uint64_t> FanOutBatch::Outcome() const {
   if (!error) return stamp;
   if (stamp == 0 || error->code() == ErrorCode::kOutcomeUnknown) return *error;
   return Error(ErrorCode::kOutcomeUnknown,

@@ -20,15 +20,15 @@
 #include "base/clock.h"
 #include "kv_rados/cluster.h"
 #include "kv_rados/group.h"
-#include "kv_rados/line.h"
 #include "kv_rados/strand.h"
 #include "kv_rados/tablet_map.h"
 #include "kv_rados/value_cache.h"
+#include "kv_rados/wait_queue.h"
 #include "kv_rados/window.h"
 
 namespace stator::kv_rados {
 
-struct Joint;
+struct FanOutBatch;
 class PartWriter;
 
 struct QueuedBatch {
@@ -38,13 +38,13 @@ struct QueuedBatch {
   int64_t arrived = 0;  // ticks
   uint64_t serial = 0;  // rises with every Apply
   uint64_t stamp = 0;   // of this attempt
-  std::shared_ptr<Joint> joint =
+  std::shared_ptr<FanOutBatch> joint =
       nullptr;  // set if this is what the parts with these routes do of a larger batch
   RouteRange routes = {};
 };
 
 // A batch that several parts have to apply, each for itself: range deletes.
-struct Joint {
+struct FanOutBatch {
   QueuedBatch whole;
   size_t left = 0;     // parts that have not yet
   uint64_t stamp = 0;  // the highest
@@ -94,7 +94,7 @@ struct WriterContext {
   // Groups under way, and the parts that wait to send one.
   Window window;
   size_t groups = 0;
-  Line<PartWriter*> line;
+  WaitQueue<PartWriter*> line;
   // Parts that have batches which may wait, with the ticks until when.
   std::multimap<int64_t, PartWriter*> waiting;
 };

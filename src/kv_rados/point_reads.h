@@ -19,8 +19,8 @@
 
 #include "base/mutex.h"
 #include "base/unique_function.h"
-#include "kv_rados/line.h"
 #include "kv_rados/part.h"
+#include "kv_rados/wait_queue.h"
 #include "kv_rados/window.h"
 
 namespace stator::kv_rados {
@@ -149,7 +149,7 @@ class PointReads {
   Signal idle_;
   // Of parts with operations under way or reads that wait.
   std::unordered_map<const Part*, Queue> queues_ GUARDED_BY(mutex_);
-  Line<PartPtr> line_ GUARDED_BY(mutex_);  // parts that wait for the window; each once
+  WaitQueue<PartPtr> line_ GUARDED_BY(mutex_);  // parts that wait for the window; each once
   Window window_ GUARDED_BY(mutex_);
   size_t calls_ GUARDED_BY(mutex_) = 0;  // of the channel that have not ended
   Signal watch_;

@@ -84,13 +84,13 @@ void TabletWriter::Deal(QueuedBatch queued) {
 
 // To each what lies in it; done when all have done it.
 void TabletWriter::DealAmong(QueuedBatch queued, const std::vector<PartWriter*>& parts) {
-  std::shared_ptr<Joint> joint = queued.joint;
+  std::shared_ptr<FanOutBatch> joint = queued.joint;
   QueuedBatch one{.bytes = queued.bytes, .arrived = queued.arrived, .serial = queued.serial};
   one.batch.after = queued.batch.after;
   one.batch.fences = queued.batch.fences;
   one.batch.range_deletes = queued.batch.range_deletes;
   if (joint == nullptr) {
-    joint = std::make_shared<Joint>();
+    joint = std::make_shared<FanOutBatch>();
     joint->whole = std::move(queued);
   } else {
     --joint->left;  // this one becomes several

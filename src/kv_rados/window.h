@@ -33,7 +33,7 @@ class Window {
 
   // An operation wants to begin; `sources` is how many objects have operations under way or
   // requests that wait. None: it has to wait until an operation has ended, or OldestLeaves. Which
-  // of those that wait is next the Line says.
+  // of those that wait is next the WaitQueue says.
   std::optional<Ticket> Begin(int64_t now, size_t sources);
   // The operation has ended, and has answered so many requests.
   void Ended(Ticket ticket, int64_t now, size_t served);

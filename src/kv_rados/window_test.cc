@@ -117,7 +117,7 @@ class World {
         ++refused_;
         return;
       }
-      // Who has most that waits is next, as in the Line.
+      // Who has most that waits is next, as in the WaitQueue.
       const auto next = std::max_element(line_.begin(), line_.end(), [this](size_t a, size_t b) {
         return objects_[a].waiting < objects_[b].waiting;
       });

@@ -256,7 +256,7 @@ void Writer::NoteOutcome(kv::Batch& batch, int64_t arrived, const Result<uint64_
 }
 
 void Writer::Finish(QueuedBatch& queued, Result<uint64_t> outcome) {
-  if (const std::shared_ptr<Joint> joint = std::move(queued.joint)) {
+  if (const std::shared_ptr<FanOutBatch> joint = std::move(queued.joint)) {
     queued.done = nullptr;
     joint->Take(outcome);
     if (joint->left == 0) Finish(joint->whole, joint->Outcome());

@@ -252,7 +252,7 @@ std::string EncodeRecord(const Record& record) {
   writer.Byte(static_cast<uint8_t>(record.state));
   writer.Little64(static_cast<uint64_t>(record.time_micros));
   writer.Little32(static_cast<uint32_t>(record.shares.size()));
-  for (const Share& share : record.shares) {
+  for (const Participation& share : record.shares) {
     writer.Tablet(share.tablet);
     writer.Text(share.note_key);
   }

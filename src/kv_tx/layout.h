@@ -86,7 +86,7 @@ struct Note {
 };
 
 // One unit's part in a transaction, as other processes find it.
-struct Share {
+struct Participation {
   kv::Tablet tablet;
   std::string note_key;
 };
@@ -94,7 +94,7 @@ struct Share {
 struct Record {
   Decision state = Decision::kCommitted;
   int64_t time_micros = 0;
-  std::vector<Share> shares;
+  std::vector<Participation> shares;
 };
 
 inline constexpr char kEngineKey = '\xff';

@@ -274,7 +274,7 @@ class Division {
 // Stores what the transaction finds in a cell in *change. Returns false, and sets *met, for an
 // undecided intent.
 Result<bool> TakeCell(Resolver& resolver, kv::Tier tier, std::optional<std::string> cell,
-                      kv::Tablet tablet, Change* change, std::optional<Met>* met) {
+                      kv::Tablet tablet, Change* change, std::optional<BlockingTransaction>* met) {
   change->cell_stamp = cell ? kv::StampOf(*cell) : 0;
   change->cell_left_by = change->rolling = nullptr;
   if (!cell || !IsIntent(*cell)) {
@@ -284,7 +284,7 @@ Result<bool> TakeCell(Resolver& resolver, kv::Tier tier, std::optional<std::stri
   ASSIGN_OR_RETURN(const Intent intent, DecodeIntent(*cell));
   ASSIGN_OR_RETURN(const Decision decision, resolver.Find(intent.transaction, tier));
   if (decision == Decision::kUndecided) {
-    met->emplace(Met{intent.transaction, {tablet, intent.note_key}});
+    met->emplace(BlockingTransaction{intent.transaction, {tablet, intent.note_key}});
     return false;
   }
   // The prepare guards the intent's stamp. If the intent still stands then, this decision was
@@ -344,8 +344,8 @@ Status CheckCounters(Core& core, kv::Tier tier, kv::Tablet tablet,
 
 // Checks the guards on the primary unit early. The commit would find the same, but only after the
 // prepares.
-Result<std::optional<Met>> CheckPrimaryGuards(Core& core, Resolver& resolver, kv::Tier tier,
-                                              const Plan& plan) {
+Result<std::optional<BlockingTransaction>> CheckPrimaryGuards(Core& core, Resolver& resolver,
+                                                              kv::Tier tier, const Plan& plan) {
   for (const kv::Guard& guard : plan.commit.guards) {
     if (guard.left_by != nullptr) continue;
     std::string cell;
@@ -364,9 +364,10 @@ Result<std::optional<Met>> CheckPrimaryGuards(Core& core, Resolver& resolver, kv
     ASSIGN_OR_RETURN(const Intent intent, DecodeIntent(cell));
     ASSIGN_OR_RETURN(const Decision decision, resolver.Find(intent.transaction, tier));
     if (decision == Decision::kUndecided)
-      return std::optional(Met{intent.transaction, {guard.tablet, intent.note_key}});
+      return std::optional(
+          BlockingTransaction{intent.transaction, {guard.tablet, intent.note_key}});
   }
-  return std::optional<Met>();
+  return std::optional<BlockingTransaction>();
 }
 
 }  // namespace
@@ -375,9 +376,10 @@ Result<Plan> Divide(Core& core, const kv::Batch& batch, bool apart, kv::Tier tie
   return Division(core, batch, apart, tier).Run();
 }
 
-Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, kv::Tier tier,
-                                   Plan* plan) {
-  ASSIGN_OR_RETURN(std::optional<Met> met, CheckPrimaryGuards(core, resolver, tier, *plan));
+Result<std::optional<BlockingTransaction>> ReadOld(Core& core, Resolver& resolver, bool guess,
+                                                   kv::Tier tier, Plan* plan) {
+  ASSIGN_OR_RETURN(std::optional<BlockingTransaction> met,
+                   CheckPrimaryGuards(core, resolver, tier, *plan));
   if (met) return met;
   for (Participant& participant : plan->participants) {
     const kv::Tablet tablet = participant.unit.tablet;

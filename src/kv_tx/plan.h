@@ -55,16 +55,16 @@ struct Plan {
 Result<Plan> Divide(Core& core, const kv::Batch& batch, bool apart, kv::Tier tier);
 
 // An undecided transaction of another writer that is in the way.
-struct Met {
+struct BlockingTransaction {
   TransactionRef transaction;
-  Share share;
+  Participation share;
 };
 
 // Reads the old values of all changes and checks the guards, with the tier of Divide. With `guess`,
 // a key that only the store knows is assumed to be absent if the batch does not guard it as
 // present; the prepare checks the assumption. Returns nullopt if the plan is ready to prepare, else
 // the transaction in the way. kGuardFailed if a guard does not hold.
-Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, kv::Tier tier,
-                                   Plan* plan);
+Result<std::optional<BlockingTransaction>> ReadOld(Core& core, Resolver& resolver, bool guess,
+                                                   kv::Tier tier, Plan* plan);
 
 }  // namespace stator::kv_tx

@@ -43,8 +43,8 @@ void Reader::Kick(kv::Tablet tablet, const Intent& intent, Decision decision) {
   if (resolver_.IsOwn(intent.transaction.id)) return;
   const bool undecided = decision == Decision::kUndecided;
   if (undecided) core_.counts.undecided_met.fetch_add(1);
-  resolver_.Settle(intent.transaction, {tablet, intent.note_key},
-                   undecided ? kKickUndecidedMicros : core_.Jitter(20'000), nullptr);
+  resolver_.ResolveUnit(intent.transaction, {tablet, intent.note_key},
+                        undecided ? kKickUndecidedMicros : core_.Jitter(20'000), nullptr);
 }
 
 Result<Reader::Seen> Reader::See(kv::Tablet tablet, std::string_view key, std::string cell,

@@ -13,11 +13,11 @@ constexpr int kTriesAtOnce = 8;
 }  // namespace
 
 struct Resolver::Settling {
-  Settling(Core& core, TransactionRef ref, Share place)
+  Settling(Core& core, TransactionRef ref, Participation place)
       : busy(core), transaction(std::move(ref)), share(std::move(place)) {}
   const Busy busy;
   const TransactionRef transaction;
-  const Share share;
+  const Participation share;
   int64_t since = 0;  // in ticks; guarded by mutex_, like all later members
   int attempt = 0;
   uint64_t posted = 0;  // the number of the latest step; earlier steps are void
@@ -26,7 +26,7 @@ struct Resolver::Settling {
 };
 
 struct Resolver::Rolling {
-  Rolling(Core& core, TransactionRef ref, Share place, Decision as, Done then)
+  Rolling(Core& core, TransactionRef ref, Participation place, Decision as, Done then)
       : busy(core),
         transaction(std::move(ref)),
         share(std::move(place)),
@@ -34,7 +34,7 @@ struct Resolver::Rolling {
         done(std::move(then)) {}
   const Busy busy;
   const TransactionRef transaction;
-  const Share share;
+  const Participation share;
   const Decision decision;
   Done done;
   std::shared_ptr<Settling> settling;  // the settlement that this belongs to, or null
@@ -134,8 +134,8 @@ void Resolver::Abort(const TransactionRef& transaction,
   });
 }
 
-void Resolver::Settle(const TransactionRef& transaction, Share share, int64_t delay_micros,
-                      Done done) {
+void Resolver::ResolveUnit(const TransactionRef& transaction, Participation share,
+                           int64_t delay_micros, Done done) {
   if (core_.closing) {
     if (done) done(ClosingError());
     return;
@@ -258,7 +258,8 @@ void Resolver::RollSettling(const std::shared_ptr<Settling>& settling, Decision 
   core_.scheduler.Post([this, rolling] { RollOnce(rolling); });
 }
 
-void Resolver::Roll(const TransactionRef& transaction, Share share, Decision decision, Done done) {
+void Resolver::Roll(const TransactionRef& transaction, Participation share, Decision decision,
+                    Done done) {
   auto rolling =
       std::make_shared<Rolling>(core_, transaction, std::move(share), decision, std::move(done));
   core_.scheduler.Post([this, rolling] { RollOnce(rolling); });
@@ -428,12 +429,12 @@ void Resolver::FreeCounters(const std::shared_ptr<Rolling>& rolling, std::vector
     }
     const Result<Intent> intent = DecodeIntent(value);
     if (!intent.ok()) return rolling->done(intent.error());
-    return Settle(intent->transaction, {add.tablet, intent->note_key}, 0,
-                  [this, rolling](Status settled) {
-                    if (!settled.ok() && settled.error().code() == ErrorCode::kCorruption)
-                      return rolling->done(std::move(settled));
-                    RollAgain(rolling, settled.ok());
-                  });
+    return ResolveUnit(intent->transaction, {add.tablet, intent->note_key}, 0,
+                       [this, rolling](Status settled) {
+                         if (!settled.ok() && settled.error().code() == ErrorCode::kCorruption)
+                           return rolling->done(std::move(settled));
+                         RollAgain(rolling, settled.ok());
+                       });
   }
   RollAgain(rolling, true);
 }

@@ -53,11 +53,12 @@ class Resolver {
   // decision, aborts the transaction if that takes too long, then rolls the unit. `done` (may be
   // null) runs when nothing is left in the unit, or on an error. After an error the work may
   // continue.
-  void Settle(const TransactionRef& transaction, Share share, int64_t delay_micros, Done done);
+  void ResolveUnit(const TransactionRef& transaction, Participation share, int64_t delay_micros,
+                   Done done);
 
   // Rolls a unit forward (kCommitted) or back (kAborted) as its note says. Retries until that is
   // done or the engine closes.
-  void Roll(const TransactionRef& transaction, Share share, Decision decision, Done done);
+  void Roll(const TransactionRef& transaction, Participation share, Decision decision, Done done);
 
  private:
   struct Settling;

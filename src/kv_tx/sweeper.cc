@@ -54,10 +54,10 @@ Status Sweeper::Notes(kv::Tablet tablet, int64_t written_before) {
         ASSIGN_OR_RETURN(const Note note, DecodeNote(tablet, value));
         if (note.time_micros > written_before) return OkStatus();
         ++waiting->left;
-        resolver_.Settle(note.transaction, {tablet, key}, 0,
-                         [waiting, scheduler = &core_.scheduler](Status settled) {
-                           waiting->Done(std::move(settled), *scheduler);
-                         });
+        resolver_.ResolveUnit(note.transaction, {tablet, key}, 0,
+                              [waiting, scheduler = &core_.scheduler](Status settled) {
+                                waiting->Done(std::move(settled), *scheduler);
+                              });
         return OkStatus();
       });
   Status settled = Await(waiting);
@@ -69,7 +69,7 @@ Status Sweeper::SettleNotes(kv::Tablet tablet) { return Notes(tablet, INT64_MAX)
 Status Sweeper::RollShares(const TransactionRef& transaction, const Record& record) {
   const auto waiting = std::make_shared<Waiting>();
   waiting->left = record.shares.size();
-  for (const Share& share : record.shares) {
+  for (const Participation& share : record.shares) {
     resolver_.Roll(transaction, share, Decision::kCommitted,
                    [waiting, scheduler = &core_.scheduler](Status rolled) {
                      waiting->Done(std::move(rolled), *scheduler);

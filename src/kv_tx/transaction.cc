@@ -92,7 +92,7 @@ void Transaction::Attempt(kv::Tier tier) {
       self->Finish(std::move(outcome));
     });
   }
-  Result<std::optional<Met>> met = ReadOld(core_, resolver_, guess_, tier, &plan_);
+  Result<std::optional<BlockingTransaction>> met = ReadOld(core_, resolver_, guess_, tier, &plan_);
   if (!met.ok()) {
     if (met.error().code() == ErrorCode::kWouldBlock) return Start(false);
     if (met.error().code() == ErrorCode::kSpansUnits) return Again(false);
@@ -271,7 +271,7 @@ void Transaction::RollForward() {
     for (const kv::Add& add : batch.adds) left_[{add.tablet, add.key}] = batch.fate;
     for (const kv::Delete& gone : batch.deletes) left_[{gone.tablet, gone.key}] = nullptr;
     const std::shared_ptr<kv::BatchFate> fate = batch.fate;
-    const Share share{participant.unit.tablet, parts_[i].note_key};
+    const Participation share{participant.unit.tablet, parts_[i].note_key};
     core_.inner.Apply(std::move(batch),
                       [self = shared_from_this(), answered, share, fate](Result<uint64_t> applied) {
                         if (applied.ok()) return answered();
@@ -351,7 +351,7 @@ void Transaction::RollBack() {
   };
   for (size_t i = 0; i < parts_.size(); ++i) {
     const Participant& participant = plan_.participants[i];
-    const Share share{participant.unit.tablet, parts_[i].note_key};
+    const Participation share{participant.unit.tablet, parts_[i].note_key};
     if (parts_[i].phase == Phase::kNotPrepared) {
       answered();
     } else if (parts_[i].phase == Phase::kUnsure) {
@@ -435,12 +435,13 @@ void Transaction::Diagnose() {
     if (!intent.ok()) return Finish(std::move(intent).error());
     const Result<Decision> decision = resolver_.Find(intent->transaction);
     if (!decision.ok()) return Finish(decision.error());
-    const Met met{intent->transaction, {guard.tablet, intent->note_key}};
+    const BlockingTransaction met{intent->transaction, {guard.tablet, intent->note_key}};
     if (*decision == Decision::kUndecided) return WaitFor(met);
     if (*decision == Decision::kCommitted && stamp == guard.expected()) continue;
     // The state that the guard expects is gone, or will come back with another stamp.
-    return resolver_.Settle(met.transaction, met.share, 0,
-                            [self = shared_from_this()](Status) { self->Finish(InTheWayError()); });
+    return resolver_.ResolveUnit(
+        met.transaction, met.share, 0,
+        [self = shared_from_this()](Status) { self->Finish(InTheWayError()); });
   }
   // Another process aborted the transaction. Its record is not needed any more: every unit is
   // rolled back, and the commit was refused for certain.
@@ -466,15 +467,15 @@ void Transaction::PlanAgain(bool at_once) {
   core_.scheduler.Post(plan, at_once && attempt < 2 ? 0 : core_.Backoff(attempt));
 }
 
-void Transaction::WaitFor(const Met& met) {
+void Transaction::WaitFor(const BlockingTransaction& met) {
   Enter(State::kWaiting);
   core_.counts.undecided_met.fetch_add(1);
-  resolver_.Settle(met.transaction, met.share, core_.Jitter(300),
-                   [self = shared_from_this()](Status settled) {
-                     if (!settled.ok() && settled.error().code() == ErrorCode::kCorruption)
-                       return self->Finish(std::move(settled).error());
-                     self->PlanAgain(true);
-                   });
+  resolver_.ResolveUnit(met.transaction, met.share, core_.Jitter(300),
+                        [self = shared_from_this()](Status settled) {
+                          if (!settled.ok() && settled.error().code() == ErrorCode::kCorruption)
+                            return self->Finish(std::move(settled).error());
+                          self->PlanAgain(true);
+                        });
 }
 
 void Transaction::FindOut() {

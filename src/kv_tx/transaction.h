@@ -96,7 +96,7 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   void Diagnose();
   void Again(bool at_once);
   void PlanAgain(bool at_once);
-  void WaitFor(const Met& met);
+  void WaitFor(const BlockingTransaction& met);
   // Called when the outcome of the commit is unknown.
   void FindOut();
   void FoundAborted();

@@ -280,9 +280,9 @@ class TransactionEngine::Parts {
       const Result<Intent> intent = DecodeIntent(cell);
       if (!intent.ok()) continue;
       if (counters) error = InTheWayError();
-      return resolver.Settle(intent->transaction, {named->tablet, intent->note_key},
-                             core.Jitter(300),
-                             [named, error = std::move(error)](Status) { named->done(error); });
+      return resolver.ResolveUnit(
+          intent->transaction, {named->tablet, intent->note_key}, core.Jitter(300),
+          [named, error = std::move(error)](Status) { named->done(error); });
     }
     if (counters && !damaged) error = InTheWayError();  // an intent that is gone by now
     named->done(std::move(error));

@@ -27,13 +27,13 @@ Billing BillingOf(const table::TableDescriptor& table) {
 }
 
 // What a table and an index have in common, in the model's terms.
-struct Wish {
+struct CapacitySpec {
   Rates provisioned;
   std::optional<double> max_read;
   std::optional<double> max_write;
   std::optional<Rates> warm;
   const throughput::PartitionMap* partitions;
-  bool operator==(const Wish&) const = default;
+  bool operator==(const CapacitySpec&) const = default;
 };
 
 std::optional<double> AsDouble(const std::optional<int64_t>& units) {
@@ -42,22 +42,22 @@ std::optional<double> AsDouble(const std::optional<int64_t>& units) {
 }
 
 template <typename Throughput>
-Wish WishOf(const Throughput& t, const throughput::PartitionMap& partitions) {
-  Wish wish;
-  wish.provisioned = {static_cast<double>(t.read_units), static_cast<double>(t.write_units)};
-  wish.max_read = AsDouble(t.max_read_request_units);
-  wish.max_write = AsDouble(t.max_write_request_units);
+CapacitySpec SpecOf(const Throughput& t, const throughput::PartitionMap& partitions) {
+  CapacitySpec spec;
+  spec.provisioned = {static_cast<double>(t.read_units), static_cast<double>(t.write_units)};
+  spec.max_read = AsDouble(t.max_read_request_units);
+  spec.max_write = AsDouble(t.max_write_request_units);
   if (t.warm_read_units || t.warm_write_units) {
-    wish.warm =
+    spec.warm =
         Rates{AsDouble(t.warm_read_units).value_or(0), AsDouble(t.warm_write_units).value_or(0)};
   }
-  wish.partitions = &partitions;
-  return wish;
+  spec.partitions = &partitions;
+  return spec;
 }
 
-Wish WishOf(const table::TableDescriptor& table, const table::IndexDescriptor* index) {
-  return index != nullptr ? WishOf(index->throughput, index->partitions)
-                          : WishOf(table, table.partitions);
+CapacitySpec SpecOf(const table::TableDescriptor& table, const table::IndexDescriptor* index) {
+  return index != nullptr ? SpecOf(index->throughput, index->partitions)
+                          : SpecOf(table, table.partitions);
 }
 
 // Starts of `wanted` that `map` has not.
@@ -70,29 +70,29 @@ std::vector<uint64_t> Missing(const throughput::PartitionMap& wanted,
 }
 
 // The meter of a resource as it was before, now that its definition has changed.
-void Follow(const table::TableDescriptor& before, const Wish& old_wish,
-            const table::TableDescriptor& next, const Wish& wish, bool is_index, int64_t now,
-            Meter* meter) {
+void Follow(const table::TableDescriptor& before, const CapacitySpec& old_spec,
+            const table::TableDescriptor& next, const CapacitySpec& spec, bool is_index,
+            int64_t now, Meter* meter) {
   throughput::Resource& resource = meter->resource();
   const Billing billing = BillingOf(next);
   if (billing != BillingOf(before)) {
     meter->RecordSplits(billing == Billing::kOnDemand
                             ? resource.SwitchToOnDemand(now)
-                            : resource.SwitchToProvisioned(now, wish.provisioned));
-  } else if (billing == Billing::kProvisioned && wish.provisioned != old_wish.provisioned) {
-    meter->RecordSplits(resource.SetProvisioned(now, wish.provisioned));
+                            : resource.SwitchToProvisioned(now, spec.provisioned));
+  } else if (billing == Billing::kProvisioned && spec.provisioned != old_spec.provisioned) {
+    meter->RecordSplits(resource.SetProvisioned(now, spec.provisioned));
   }
-  if (wish.max_read != old_wish.max_read || wish.max_write != old_wish.max_write)
-    resource.SetMaximum(now, wish.max_read, wish.max_write);
-  if (wish.warm && wish.warm != old_wish.warm) {
+  if (spec.max_read != old_spec.max_read || spec.max_write != old_spec.max_write)
+    resource.SetMaximum(now, spec.max_read, spec.max_write);
+  if (spec.warm && spec.warm != old_spec.warm) {
     // Where the resource is ready for more already, it stays so.
     const Rates ready = resource.warm();
     Result<std::vector<SplitEvent>> splits = resource.SetWarm(
-        now, {std::max(ready.read, wish.warm->read), std::max(ready.write, wish.warm->write)});
+        now, {std::max(ready.read, spec.warm->read), std::max(ready.write, spec.warm->write)});
     if (splits.ok()) meter->RecordSplits(*splits);
   }
   if (!is_index) resource.SetFeatures(next.HasLocalIndexes(), next.stream_view_type.has_value());
-  for (const uint64_t start : Missing(*wish.partitions, resource.HashMap())) {
+  for (const uint64_t start : Missing(*spec.partitions, resource.HashMap())) {
     if (const auto split = resource.Split(now, {start, {}})) meter->RecordSplits({*split});
   }
 }
@@ -170,19 +170,19 @@ std::optional<table::TableCounts> Admission::CountOf(const table::Table& table,
 
 std::shared_ptr<Meter> Admission::NewMeter(const table::TableDescriptor& table,
                                            const table::IndexDescriptor* index) {
-  const Wish wish = WishOf(table, index);
+  const CapacitySpec spec = SpecOf(table, index);
   throughput::ResourceDefinition definition;
   definition.name = index != nullptr ? index->name : table.name;
   definition.is_index = index != nullptr;
   definition.billing = BillingOf(table);
-  definition.provisioned = wish.provisioned;
-  definition.max_read = wish.max_read;
-  definition.max_write = wish.max_write;
-  definition.warm = wish.warm;
+  definition.provisioned = spec.provisioned;
+  definition.max_read = spec.max_read;
+  definition.max_write = spec.max_write;
+  definition.warm = spec.warm;
   definition.has_local_indexes = index == nullptr && table.HasLocalIndexes();
   definition.has_sort_key = index != nullptr || table.key_schema.sort.has_value();
   definition.has_stream = index == nullptr && table.stream_view_type.has_value();
-  definition.partitions = *wish.partitions;
+  definition.partitions = *spec.partitions;
   {
     const MutexLock lock(mutex_);
     definition.grant = grant_;
@@ -220,7 +220,7 @@ void Admission::OnVersion(const table::Table* before, table::Table* next) {
     meters.table = NewMeter(table, nullptr);
   } else {
     meters.table = old.table;
-    Follow(before->descriptor, WishOf(before->descriptor, nullptr), table, WishOf(table, nullptr),
+    Follow(before->descriptor, SpecOf(before->descriptor, nullptr), table, SpecOf(table, nullptr),
            false, now, meters.table.get());
   }
   for (const table::IndexDescriptor& index : table.indexes) {
@@ -230,7 +230,7 @@ void Admission::OnVersion(const table::Table* before, table::Table* next) {
       const table::IndexDescriptor& was = before->descriptor.indexes[i];
       if (old.indexes[i] == nullptr || was.tablet_id != index.tablet_id) continue;
       meter = old.indexes[i];
-      Follow(before->descriptor, WishOf(before->descriptor, &was), table, WishOf(table, &index),
+      Follow(before->descriptor, SpecOf(before->descriptor, &was), table, SpecOf(table, &index),
              true, now, meter.get());
     }
     if (meter == nullptr) meter = NewMeter(table, &index);

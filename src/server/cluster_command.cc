@@ -36,8 +36,9 @@ Result<std::unique_ptr<kv_tx::TransactionEngine>> Open(const ClusterCommand& com
 
 Result<std::string> Look(kv_tx::TransactionEngine& engine, bool json) {
   const SystemClock clock;
-  ASSIGN_OR_RETURN(const fleet::Roll roll, WatchRoll(engine, clock));
-  ASSIGN_OR_RETURN(const ClusterReport report, MakeClusterReport(engine, roll, clock.NowMicros()));
+  ASSIGN_OR_RETURN(const fleet::Membership membership, WatchMembership(engine, clock));
+  ASSIGN_OR_RETURN(const ClusterReport report,
+                   MakeClusterReport(engine, membership, clock.NowMicros()));
   return json ? RenderJson(report) + "\n" : PrintableLines(RenderText(report));
 }
 
@@ -47,10 +48,10 @@ bool IsNamed(const fleet::Member& member, const std::string& name) {
 }
 
 // Returns the one living server that is meant. kValidation if there is none, or if several are.
-Result<fleet::Member> Find(const fleet::Roll& roll, const std::string& name) {
+Result<fleet::Member> Find(const fleet::Membership& membership, const std::string& name) {
   std::vector<fleet::Member> found;
   std::string alive;
-  for (const auto& [id, member] : roll.members) {
+  for (const auto& [id, member] : membership.members) {
     if (!member.alive) continue;
     alive += fmt::format("{}{} ({})", alive.empty() ? "" : ", ", member.beat.endpoint, id);
     if (IsNamed(member, name)) found.push_back(member);
@@ -63,7 +64,8 @@ Result<fleet::Member> Find(const fleet::Roll& roll, const std::string& name) {
 }
 
 // Sets or removes the wish. With it go the wishes for servers that are no longer there.
-Status Ask(kv::Engine& engine, const fleet::Roll& roll, const std::string& id, bool drain) {
+Status Ask(kv::Engine& engine, const fleet::Membership& membership, const std::string& id,
+           bool drain) {
   ASSIGN_OR_RETURN(const auto settings, fleet::ReadSettings(engine));
   kv::Batch batch;
   const auto key = [](const std::string& name) {
@@ -72,7 +74,7 @@ Status Ask(kv::Engine& engine, const fleet::Roll& roll, const std::string& id, b
   for (const auto& [name, text] : settings) {
     if (!name.starts_with(fleet::kDrainSetting)) continue;
     const std::string of = name.substr(fleet::kDrainSetting.size());
-    if (of != id && !roll.members.contains(of))
+    if (of != id && !membership.members.contains(of))
       batch.deletes.push_back({fleet::kFleetTablet, key(name)});
   }
   const std::string own = key(fleet::DrainSetting(id));
@@ -87,15 +89,15 @@ Status Ask(kv::Engine& engine, const fleet::Roll& roll, const std::string& id, b
 
 Result<std::string> Drain(kv_tx::TransactionEngine& engine, const ClusterCommand& command) {
   const SystemClock clock;
-  ASSIGN_OR_RETURN(const fleet::Roll roll, WatchRoll(engine, clock));
-  ASSIGN_OR_RETURN(const fleet::Member server, Find(roll, command.server));
+  ASSIGN_OR_RETURN(const fleet::Membership membership, WatchMembership(engine, clock));
+  ASSIGN_OR_RETURN(const fleet::Member server, Find(membership, command.server));
   if (!server.beat.draining) {
     return ValidationError(fmt::format(
         "The server at {} has version {}, which cannot be asked to drain: stop it instead.",
         server.beat.endpoint, server.beat.version));
   }
   bool another = false;
-  for (const auto& [id, member] : roll.members)
+  for (const auto& [id, member] : membership.members)
     another |= id != server.id && member.alive && !member.beat.draining.value_or(false);
   if (!command.undo && !another && !command.last) {
     return ValidationError(fmt::format(
@@ -103,10 +105,10 @@ Result<std::string> Drain(kv_tx::TransactionEngine& engine, const ClusterCommand
         "nevertheless.",
         server.beat.endpoint));
   }
-  TRY(Ask(engine, roll, server.id, !command.undo));
+  TRY(Ask(engine, membership, server.id, !command.undo));
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(command.timeout_seconds);
   while (true) {
-    ASSIGN_OR_RETURN(const fleet::Roll now, fleet::ReadRoll(engine));
+    ASSIGN_OR_RETURN(const fleet::Membership now, fleet::ReadMembership(engine));
     const auto found = now.members.find(server.id);
     if (found == now.members.end()) return fmt::format("{} has stopped.\n", server.beat.endpoint);
     if (found->second.beat.draining == !command.undo) break;

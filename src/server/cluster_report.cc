@@ -105,16 +105,17 @@ double ClusterReport::oldest_seconds() const {
   return oldest;
 }
 
-Result<ClusterReport> MakeClusterReport(kv_tx::TransactionEngine& engine, const fleet::Roll& roll,
-                                        int64_t now_micros) {
+Result<ClusterReport> MakeClusterReport(kv_tx::TransactionEngine& engine,
+                                        const fleet::Membership& membership, int64_t now_micros) {
   ClusterReport report;
   report.at_micros = now_micros;
   std::map<std::string, int> held;
-  for (const auto& [name, entry] : roll.leases) {
+  for (const auto& [name, entry] : membership.leases) {
     report.leases[name] = entry.lease.owner;
     ++held[entry.lease.owner];
   }
-  for (const auto& [id, member] : roll.members) report.processes.push_back({member, held[id]});
+  for (const auto& [id, member] : membership.members)
+    report.processes.push_back({member, held[id]});
   ASSIGN_OR_RETURN(report.settings, fleet::ReadSettings(engine));
   ASSIGN_OR_RETURN(const table::CatalogSnapshot catalog, table::ReadCatalog(engine));
   for (NamedTablet& named : TabletsOf(catalog)) {
@@ -176,22 +177,23 @@ std::string RenderText(const ClusterReport& report) {
   return text;
 }
 
-Result<fleet::Roll> WatchRoll(kv::Engine& engine, const Clock& clock, int64_t most_micros) {
-  ASSIGN_OR_RETURN(const fleet::Roll first, fleet::ReadRoll(engine));
+Result<fleet::Membership> WatchMembership(kv::Engine& engine, const Clock& clock,
+                                          int64_t most_micros) {
+  ASSIGN_OR_RETURN(const fleet::Membership first, fleet::ReadMembership(engine));
   const int64_t began = clock.TicksMicros();
-  fleet::Roll roll = first;
+  fleet::Membership membership = first;
   while (true) {
     bool all_alive = true;
-    for (auto& [id, member] : roll.members) {
+    for (auto& [id, member] : membership.members) {
       const auto before = first.members.find(id);
       member.alive =
           before == first.members.end() || before->second.beat.sequence != member.beat.sequence;
       if (!member.alive) member.silent_micros = clock.TicksMicros() - began;
       all_alive &= member.alive;
     }
-    if (all_alive || clock.TicksMicros() - began >= most_micros) return roll;
+    if (all_alive || clock.TicksMicros() - began >= most_micros) return membership;
     std::this_thread::sleep_for(kBetweenLooks);
-    ASSIGN_OR_RETURN(roll, fleet::ReadRoll(engine));
+    ASSIGN_OR_RETURN(membership, fleet::ReadMembership(engine));
   }
 }
 

@@ -42,10 +42,10 @@ struct ClusterReport {
   double oldest_seconds() const;
 };
 
-// `roll` as it is known. Waits for every part of every tablet. An error if the catalog cannot be
+// `membership` as it is known. Waits for every part of every tablet. An error if the catalog cannot be
 // read; what else cannot be stands in the report.
-Result<ClusterReport> MakeClusterReport(kv_tx::TransactionEngine& engine, const fleet::Roll& roll,
-                                        int64_t now_micros);
+Result<ClusterReport> MakeClusterReport(kv_tx::TransactionEngine& engine,
+                                        const fleet::Membership& membership, int64_t now_micros);
 
 // {"at":"...","processes":[...],"leases":{...},"settings":{...},"tablets":[...],"unfinished":0,
 //  "oldestUnfinishedSeconds":0}
@@ -55,7 +55,7 @@ std::string RenderText(const ClusterReport& report);
 
 // Reads who there is, and watches until everybody has beaten once more, which takes about a second,
 // or for so long: those who have not are dead.
-Result<fleet::Roll> WatchRoll(kv::Engine& engine, const Clock& clock,
-                              int64_t most_micros = fleet::Members::kSilenceMicros);
+Result<fleet::Membership> WatchMembership(kv::Engine& engine, const Clock& clock,
+                                          int64_t most_micros = fleet::Members::kSilenceMicros);
 
 }  // namespace stator::server

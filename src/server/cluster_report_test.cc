@@ -31,7 +31,7 @@ TEST_F(ClusterReportTest, SaysWhatAServerKnows) {
   ASSERT_EQ(put.status, 200) << put.body;
   ASSERT_EQ(Ask(instance, "PUT", "/_stator/throttling", "", R"({"mode":"observe"})").status, 200);
   DieInATransaction(tables, "undecided", 1);
-  Await([&] { return !instance.peers()->fleet().roll().leases.empty(); });
+  Await([&] { return !instance.peers()->fleet().membership().leases.empty(); });
 
   const http::Reply reply = Ask(instance, "GET", "/_stator/cluster");
   ASSERT_EQ(reply.status, 200) << reply.body;
@@ -82,12 +82,12 @@ TEST_F(ClusterReportTest, WhoeverWatchesKnowsWhoLives) {
   Instance& instance = Add();
   CreateTable(instance, "music");
   kv_tx::TransactionEngine engine(memory_.Attach(), {.threads = 1});
-  const Result<fleet::Roll> roll = WatchRoll(engine, clock_);
-  ASSERT_TRUE(roll.ok()) << roll.error().message();
-  ASSERT_EQ(roll->members.size(), 2u);
-  for (const auto& [id, member] : roll->members)
+  const Result<fleet::Membership> membership = WatchMembership(engine, clock_);
+  ASSERT_TRUE(membership.ok()) << membership.error().message();
+  ASSERT_EQ(membership->members.size(), 2u);
+  for (const auto& [id, member] : membership->members)
     EXPECT_EQ(member.alive, id == instance.peers()->id());
-  const Result<ClusterReport> report = MakeClusterReport(engine, *roll, clock_.NowMicros());
+  const Result<ClusterReport> report = MakeClusterReport(engine, *membership, clock_.NowMicros());
   ASSERT_TRUE(report.ok());
   const std::string text = RenderText(*report);
   EXPECT_THAT(text, HasSubstr("00000000000dead0  gone:1"));

@@ -94,8 +94,8 @@ class LocalStore {
   }
 
   Status CheckServers(std::string_view feature) {
-    ASSIGN_OR_RETURN(const fleet::Roll roll, WatchRoll(*engine_, clock_));
-    for (const auto& [id, member] : roll.members) {
+    ASSIGN_OR_RETURN(const fleet::Membership membership, WatchMembership(*engine_, clock_));
+    for (const auto& [id, member] : membership.members) {
       if (!member.alive) continue;
       const Result<kv::Features> known = kv::SplitFeatures(member.beat.features);
       if (known.ok() && known->count(feature) > 0) continue;

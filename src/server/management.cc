@@ -778,7 +778,7 @@ http::Reply Management::RenderStatus() const {
 
 http::Reply Management::RenderCluster() const {
   const Result<ClusterReport> report = MakeClusterReport(
-      options_.sweep->engine(), options_.peers->fleet().roll(), SystemClock().NowMicros());
+      options_.sweep->engine(), options_.peers->fleet().membership(), SystemClock().NowMicros());
   if (!report.ok()) return Failure(report.error());
   // Names the server that made the report: the page marks it.
   return Json(200, fmt::format(R"({{"by":{},)", Quoted(options_.peers->id())) +

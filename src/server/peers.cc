@@ -47,9 +47,9 @@ Status Peers::CheckClocks() {
   fleet::Members members;
   for (int reads = 0; reads < kReadsToJudge; ++reads) {
     if (reads > 0) std::this_thread::sleep_for(kEverySecond);
-    ASSIGN_OR_RETURN(const fleet::Roll roll, fleet::ReadRoll(engine_));
+    ASSIGN_OR_RETURN(const fleet::Membership membership, fleet::ReadMembership(engine_));
     std::vector<fleet::Members::Entry> entries;
-    for (const auto& [id, member] : roll.members) {
+    for (const auto& [id, member] : membership.members) {
       if (member.beat.clock != clock_kind_) entries.push_back({id, member.beat, member.stamp});
     }
     const std::map<std::string, fleet::Member> before = members.all();
@@ -70,11 +70,11 @@ Status Peers::CheckClocks() {
 
 Status Peers::ShareAges(AgeClock& ages) {
   fleet_.TellAges(ages);
-  ASSIGN_OR_RETURN(const fleet::Roll before, fleet::ReadRoll(engine_));
+  ASSIGN_OR_RETURN(const fleet::Membership before, fleet::ReadMembership(engine_));
   if (before.members.empty() || ages.by_date()) return OkStatus();
   // A process beats every second. One whose beat stands still is dead, and its age too.
   std::this_thread::sleep_for(kEverySecond * 5 / 4);
-  ASSIGN_OR_RETURN(const fleet::Roll now, fleet::ReadRoll(engine_));
+  ASSIGN_OR_RETURN(const fleet::Membership now, fleet::ReadMembership(engine_));
   std::optional<int64_t> oldest;
   for (const auto& [id, member] : now.members) {
     const auto known = before.members.find(id);

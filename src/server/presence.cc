@@ -15,10 +15,10 @@ constexpr std::string_view kPath = "/localnodes";
 
 }  // namespace
 
-std::string RenderLocalNodes(const fleet::Roll& roll, std::string_view datacenter,
+std::string RenderLocalNodes(const fleet::Membership& membership, std::string_view datacenter,
                              const std::optional<std::string>& rack) {
   std::set<std::string> addresses;
-  for (const auto& [id, member] : roll.members) {
+  for (const auto& [id, member] : membership.members) {
     const fleet::Beat& beat = member.beat;
     if (!member.alive || beat.draining.value_or(false) || beat.datacenter != datacenter) continue;
     if (rack && beat.rack != *rack) continue;
@@ -57,14 +57,14 @@ Status Presence::Ready() const {
                                             : "An operator drains this server: go to another one.");
 }
 
-fleet::Roll Presence::roll() const {
-  if (peers_ != nullptr) return peers_->fleet().roll();
+fleet::Membership Presence::membership() const {
+  if (peers_ != nullptr) return peers_->fleet().membership();
   fleet::Member self;
   self.beat.endpoint = endpoint_;
   self.beat.datacenter = settings_.datacenter;
   self.beat.rack = settings_.rack;
   self.beat.draining = draining();
-  fleet::Roll alone;
+  fleet::Membership alone;
   alone.members.emplace(self.id, std::move(self));
   return alone;
 }
@@ -80,7 +80,7 @@ http::Reply Presence::Answer(const http::Request& request) const {
   const std::string datacenter =
       management::Parameter(call.query, "dc").value_or(settings_.datacenter);
   return management::Json(
-      200, RenderLocalNodes(roll(), datacenter, management::Parameter(call.query, "rack")));
+      200, RenderLocalNodes(membership(), datacenter, management::Parameter(call.query, "rack")));
 }
 
 }  // namespace stator::server

@@ -19,8 +19,8 @@
 
 namespace stator::server {
 
-// Returns the servers of `roll` as /localnodes lists them, in the order of their addresses.
-std::string RenderLocalNodes(const fleet::Roll& roll, std::string_view datacenter,
+// Returns the servers of `membership` as /localnodes lists them, in the order of their addresses.
+std::string RenderLocalNodes(const fleet::Membership& membership, std::string_view datacenter,
                              const std::optional<std::string>& rack);
 
 // Thread-safe. An operator drains a server by `stator cluster drain`, which sets DrainSetting of
@@ -45,7 +45,7 @@ class Presence {
  private:
   void Tell();
   // The servers of the store; this one alone without peers.
-  fleet::Roll roll() const;
+  fleet::Membership membership() const;
 
   const PresenceSettings settings_;
   const std::string endpoint_;

@@ -67,8 +67,8 @@ fleet::Member MemberAt(const char* endpoint, const char* datacenter, const char*
 }
 
 TEST(PresenceTest, ListsLivingServersThatDoNotDrain) {
-  fleet::Roll roll;
-  const auto add = [&roll](fleet::Member member) { roll.members[member.id] = member; };
+  fleet::Membership membership;
+  const auto add = [&membership](fleet::Member member) { membership.members[member.id] = member; };
   add(MemberAt("10.0.0.2:8000", "", ""));
   add(MemberAt("10.0.0.1:8000", "", "r1"));
   add(MemberAt("10.0.0.1:8001", "", "r1"));
@@ -82,11 +82,12 @@ TEST(PresenceTest, ListsLivingServersThatDoNotDrain) {
   fleet::Member older = MemberAt("10.0.0.5:8000", "", "");
   older.beat.draining.reset();
   add(older);
-  EXPECT_EQ(RenderLocalNodes(roll, "", std::nullopt), R"(["10.0.0.1","10.0.0.2","10.0.0.5"])");
-  EXPECT_EQ(RenderLocalNodes(roll, "west", std::nullopt), R"(["10.0.1.1"])");
-  EXPECT_EQ(RenderLocalNodes(roll, "", "r1"), R"(["10.0.0.1"])");
-  EXPECT_EQ(RenderLocalNodes(roll, "west", "r2"), "[]");
-  EXPECT_EQ(RenderLocalNodes(roll, "east", std::nullopt), "[]");
+  EXPECT_EQ(RenderLocalNodes(membership, "", std::nullopt),
+            R"(["10.0.0.1","10.0.0.2","10.0.0.5"])");
+  EXPECT_EQ(RenderLocalNodes(membership, "west", std::nullopt), R"(["10.0.1.1"])");
+  EXPECT_EQ(RenderLocalNodes(membership, "", "r1"), R"(["10.0.0.1"])");
+  EXPECT_EQ(RenderLocalNodes(membership, "west", "r2"), "[]");
+  EXPECT_EQ(RenderLocalNodes(membership, "east", std::nullopt), "[]");
 }
 
 http::Reply Ask(const Presence& presence, std::string target, std::string method = "GET") {

@@ -132,21 +132,22 @@ Status WriteLinks::Start(api::Service& service, kv::Engine& engine, Peers& peers
 
 void WriteLinks::Follow() {
   if (hub_ == nullptr) return;
-  const fleet::Roll roll = peers_->fleet().roll();
+  const fleet::Membership membership = peers_->fleet().membership();
   std::vector<link::Peer> all;
-  for (const auto& [id, member] : roll.members) {
+  for (const auto& [id, member] : membership.members) {
     if (id == peers_->id() || !member.alive) continue;
     if (std::optional<link::Peer> peer = PeerOf(id, member.beat.link)) all.push_back(*peer);
   }
   hub_->SetPeers(std::move(all));
   std::vector<std::string> owners;
   for (std::string& id : hub_->Warm()) {
-    const auto member = roll.members.find(id);
-    if (member != roll.members.end() && !member->second.beat.draining.value_or(false))
+    const auto member = membership.members.find(id);
+    if (member != membership.members.end() && !member->second.beat.draining.value_or(false))
       owners.push_back(std::move(id));
   }
-  const auto self = roll.members.find(peers_->id());
-  const bool draining = self != roll.members.end() && self->second.beat.draining.value_or(false);
+  const auto self = membership.members.find(peers_->id());
+  const bool draining =
+      self != membership.members.end() && self->second.beat.draining.value_or(false);
   ownership_->SetOthers(std::move(owners), !draining);
   ownership_->Forget(clock_->TicksMicros());
 }

@@ -95,7 +95,7 @@ void LatchTable::SetPending(std::string_view key, std::shared_ptr<const PendingI
   shard.entries.find(key)->second.images.push_back(std::move(image));
 }
 
-void LatchTable::Settle(std::string_view key, const PendingImage* image, bool applied) {
+void LatchTable::CommitOrDrop(std::string_view key, const PendingImage* image, bool applied) {
   Shard& shard = ShardOf(key);
   MutexLock lock(shard.mutex);
   auto it = shard.entries.find(key);

@@ -53,7 +53,7 @@ class LatchTable {
   // from the one before it, so a refusal takes the later ones of the key away too: their batches
   // will be refused, and the next writer must not build on them. To settle those again changes
   // nothing.
-  void Settle(std::string_view key, const PendingImage* image, bool applied);
+  void CommitOrDrop(std::string_view key, const PendingImage* image, bool applied);
 
   // Keys with a holder, a queue or a pending image; for tests and metrics.
   size_t size();

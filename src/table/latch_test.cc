@@ -135,15 +135,15 @@ TEST(LatchTable, PendingImagesLastUntilTheyAreSettled) {
   EXPECT_EQ(latches.Pending("k"), one);
   latches.SetPending("k", two);
   EXPECT_EQ(latches.Pending("k"), two);
-  latches.Settle("k", one.get(), true);
+  latches.CommitOrDrop("k", one.get(), true);
   EXPECT_EQ(latches.Pending("k"), two);
-  latches.Settle("k", two.get(), true);
+  latches.CommitOrDrop("k", two.get(), true);
   EXPECT_EQ(latches.Pending("k"), nullptr);
   EXPECT_EQ(latches.size(), 1u) << "still held";
   latches.Release("k");
   EXPECT_EQ(latches.size(), 0u);
   latches.Release("never acquired");
-  latches.Settle("never acquired", one.get(), true);
+  latches.CommitOrDrop("never acquired", one.get(), true);
   EXPECT_EQ(latches.size(), 0u);
 }
 
@@ -153,14 +153,14 @@ TEST(LatchTable, ARefusalTakesTheLaterImagesAway) {
   const auto one = Image("one"), two = Image("two"), three = Image("three"), four = Image("four");
   ASSERT_TRUE(latches.Acquire("k", &unused));
   for (const auto& image : {one, two, three}) latches.SetPending("k", image);
-  latches.Settle("k", two.get(), false);
+  latches.CommitOrDrop("k", two.get(), false);
   EXPECT_EQ(latches.Pending("k"), one) << "what was queued before may still become durable";
   latches.SetPending("k", four);
-  latches.Settle("k", three.get(), false);  // refused because of two: four is not built on it
+  latches.CommitOrDrop("k", three.get(), false);  // refused because of two: four is not built on it
   EXPECT_EQ(latches.Pending("k"), four);
-  latches.Settle("k", one.get(), true);
+  latches.CommitOrDrop("k", one.get(), true);
   EXPECT_EQ(latches.Pending("k"), four);
-  latches.Settle("k", four.get(), true);
+  latches.CommitOrDrop("k", four.get(), true);
   latches.Release("k");
   EXPECT_EQ(latches.size(), 0u);
 }
@@ -184,7 +184,7 @@ TEST(LatchTable, OneHolderAtATimeUnderThreads) {
           if (i % 3 == 0) {
             const auto image = Image("x");
             latches.SetPending(key, image);
-            latches.Settle(key, image.get(), i % 2 == 0);
+            latches.CommitOrDrop(key, image.get(), i % 2 == 0);
           }
           latches.Release(key);
           ++finished;

@@ -215,8 +215,9 @@ void WriteOperation::Applied(Result<uint64_t> applied) {
     error_ = std::move(applied).error();
   }
   for (const auto& [i, image] : effects_.images)
-    store_.latches().Settle(places_[i].latch, image.get(), ok);
-  if (written_token_ != nullptr) store_.latches().Settle(token_latch_, written_token_.get(), ok);
+    store_.latches().CommitOrDrop(places_[i].latch, image.get(), ok);
+  if (written_token_ != nullptr)
+    store_.latches().CommitOrDrop(token_latch_, written_token_.get(), ok);
   for (const auto& [mark, time] : effects_.expiries) mark->Added(time);
   if (ok) effects_.CountGrowths();
   EndPart();

@@ -1,9 +1,9 @@
-// Who waits for the window. Internal to the room.
+// The queue for the window. Internal to the room.
 //
-// Next is who has most that waits: operations carry more, and more is served of clients that wait
-// for their answers (PutItem of 64 clients on 16 parts: 5 % more, the median 11 % sooner than in
-// order of arrival). Who has little pays for it, so nobody is passed over for ever: twice as often
-// as there are in line, then it is his turn.
+// The next one is that with the most batches: operations carry more then, and more is served of
+// clients that wait for their answers (PutItem of 64 clients on 16 parts: 5 % more, the median 11 %
+// sooner than in order of arrival). Those with few batches pay for it, so there is a bound: after
+// twice as many turns as there are in the queue, the one that has waited longest is next.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace stator::kv_rados {
 
 // Not thread-safe.
 template <typename T>
-class Line {
+class WaitQueue {
  public:
   struct Waiting {
     T who;
-    uint64_t taken;  // how many had been taken when he came
+    uint64_t taken;  // how many had been taken when it came
   };
   using Place = typename std::deque<Waiting>::iterator;
 
@@ -28,8 +28,8 @@ class Line {
   size_t size() const { return waiting_.size(); }
   // Each stands in it once.
   void Stand(T who) { waiting_.push_back({std::move(who), taken_}); }
-  // Whose turn it is, valid until the line changes; it must not be empty. `size(who)`: how much
-  // waits with him. Of a long line, among those that have stood longest.
+  // Returns the next one, valid until the queue changes; it must not be empty. `size(who)`: how much
+  // waits there. In a long queue it is among those that have waited longest.
   template <typename Size>
   Place Next(const Size& size) {
     const Place first = waiting_.begin();

@@ -1,4 +1,4 @@
-#include "kv_rados/line.h"
+#include "kv_rados/wait_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace stator::kv_rados {
 namespace {
 
-class LineTest : public testing::Test {
+class WaitQueueTest : public testing::Test {
  protected:
   void StandAll(const std::string& all) {
     for (const char who : all) line_.Stand(who);
@@ -22,18 +22,18 @@ class LineTest : public testing::Test {
     return all;
   }
 
-  Line<char> line_;
+  WaitQueue<char> line_;
   std::map<char, size_t> sizes_;
 };
 
-TEST_F(LineTest, WhoHasMostIsNextAndOfThoseTheFirst) {
+TEST_F(WaitQueueTest, WhoHasMostIsNextAndOfThoseTheFirst) {
   sizes_ = {{'a', 1}, {'b', 3}, {'c', 3}, {'d', 2}};
   StandAll("abcd");
   EXPECT_EQ(line_.size(), 4u);
   EXPECT_EQ(TakeAll(), "bcda");
 }
 
-TEST_F(LineTest, NobodyIsPassedOverForEver) {
+TEST_F(WaitQueueTest, NobodyIsPassedOverForEver) {
   sizes_ = {{'a', 1}, {'b', 9}, {'c', 9}};
   StandAll("abc");
   std::string order;
@@ -44,7 +44,7 @@ TEST_F(LineTest, NobodyIsPassedOverForEver) {
   EXPECT_EQ(order, "bcbcbcabcbcbca");
 }
 
-TEST_F(LineTest, WhoComesAnewHasNotBeenPassedOver) {
+TEST_F(WaitQueueTest, WhoComesAnewHasNotBeenPassedOver) {
   sizes_ = {{'a', 1}, {'b', 9}};
   StandAll("bbbbbb");
   EXPECT_EQ(TakeAll(), "bbbbbb");
@@ -52,12 +52,12 @@ TEST_F(LineTest, WhoComesAnewHasNotBeenPassedOver) {
   EXPECT_EQ(TakeAll(), "ba");
 }
 
-TEST_F(LineTest, OfALongLineThoseAreLookedAtThatStandLongest) {
-  Line<size_t> line;
-  for (size_t who = 0; who < 10 * Line<size_t>::kLooked; ++who) line.Stand(who);
+TEST_F(WaitQueueTest, OfALongLineThoseAreLookedAtThatStandLongest) {
+  WaitQueue<size_t> line;
+  for (size_t who = 0; who < 10 * WaitQueue<size_t>::kLooked; ++who) line.Stand(who);
   const auto take = [&line] { return line.Take(line.Next([](size_t who) { return who; })); };
-  EXPECT_EQ(take(), Line<size_t>::kLooked - 1);
-  EXPECT_EQ(take(), Line<size_t>::kLooked);
+  EXPECT_EQ(take(), WaitQueue<size_t>::kLooked - 1);
+  EXPECT_EQ(take(), WaitQueue<size_t>::kLooked);
 }
 
 }  // namespace
