@@ -26,7 +26,7 @@ class WaitQueue {
 
   bool empty() const { return waiting_.empty(); }
   size_t size() const { return waiting_.size(); }
-  // Each stands in it once.
+  // Adds one that is not in it.
   void Stand(T who) { waiting_.push_back({std::move(who), taken_}); }
   // Returns the next one, valid until the queue changes; it must not be empty. `size(who)`: how much
   // waits there. In a long queue it is among those that have waited longest.
@@ -39,7 +39,7 @@ class WaitQueue {
       return size(a.who) < size(b.who);
     });
   }
-  // He leaves the line.
+  // Takes it out of the queue.
   T Take(Place place) {
     ++taken_;
     T who = std::move(place->who);
@@ -50,7 +50,7 @@ class WaitQueue {
   static constexpr size_t kLooked = 64;
 
  private:
-  std::deque<Waiting> waiting_;  // who came last behind
+  std::deque<Waiting> waiting_;  // in the order of their coming
   uint64_t taken_ = 0;
 };
 
