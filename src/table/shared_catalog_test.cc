@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "table/catalog_entry.h"
+#include "table/catalog_snapshot.h"
 #include "table/test_cluster.h"
 #include "table/test_indexes.h"
 

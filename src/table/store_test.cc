@@ -16,6 +16,7 @@
 #include "expr/test_notation.h"
 #include "kv/fault_engine.h"
 #include "kv/memory_engine.h"
+#include "table/catalog_snapshot.h"
 #include "table/item_value.h"
 #include "table/key_encoding.h"
 #include "table/test_await.h"
