@@ -23,7 +23,6 @@
 #include "server/product_chores.h"
 #include "server/store_secret.h"
 #include "shared_host.h"
-#include "table/index_builder.h"
 #include "table/store.h"
 
 namespace stator::scripts {
@@ -69,7 +68,7 @@ class Stack {
   // Must be called before an engine that is destroyed first.
   void StopBackground() {
     chores_.Stop();
-    table::IndexBuilder::StopOf(*store_);
+    store_->Stop();
   }
 
  private:
