@@ -28,8 +28,8 @@ class WaitQueue {
   size_t size() const { return waiting_.size(); }
   // Adds one that is not in it.
   void Stand(T who) { waiting_.push_back({std::move(who), taken_}); }
-  // Returns the next one, valid until the queue changes; it must not be empty. `size(who)`: how much
-  // waits there. In a long queue it is among those that have waited longest.
+  // Returns the next one, valid until the queue changes; it must not be empty. `size(who)`: how
+  // much waits there. In a long queue it is among those that have waited longest.
   template <typename Size>
   Place Next(const Size& size) {
     const Place first = waiting_.begin();

@@ -42,8 +42,8 @@ struct ClusterReport {
   double oldest_seconds() const;
 };
 
-// `membership` as it is known. Waits for every part of every tablet. An error if the catalog cannot be
-// read; what else cannot be stands in the report.
+// Returns what `membership` and the engine know. Waits for every part of every tablet. An error if
+// the catalog cannot be read; what else cannot be stands in the report.
 Result<ClusterReport> MakeClusterReport(kv_tx::TransactionEngine& engine,
                                         const fleet::Membership& membership, int64_t now_micros);
 

@@ -375,8 +375,8 @@ Error GuardedWrite::Conflict() const {
   return Error(transaction ? ErrorCode::kTransactionConflict : ErrorCode::kUnavailable, kText);
 }
 
-// While the store does not answer, each of those that wait for one latch, or for a worker, would wait
-// for it anew.
+// While the store does not answer, each of those that wait for one latch, or for a worker, would
+// wait for it anew.
 bool GuardedWrite::WaitedForLong() const {
   return store_.clock().TicksMicros() - started_ > kPatienceMicros;
 }
