@@ -1,4 +1,5 @@
--- Load for one workload: wrk -s dynamodb.lua URL -- WORKLOAD ITEMS SEED
+-- Load for one workload: wrk -s dynamodb.lua URL -- WORKLOAD ITEMS SEED [MOMENT]
+-- With a moment, requests read as of it.
 -- All requests are made in init(), so that sending one costs an array access; nothing is signed, the shape is right.
 -- The items look like those of ../items.mjs. Prints one line "RESULT {json}" at the end.
 
@@ -30,6 +31,7 @@ local function item(i, tag)
 end
 
 local item_count = 0
+local moment = nil
 
 local kinds = {
   get = function(i)
@@ -126,12 +128,14 @@ local function request_of(kind, i)
     ["Authorization"] = "AWS4-HMAC-SHA256 Credential=AKID/" .. date:sub(1, 8)
       .. "/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature="
       .. string.rep("0", 64),
+    ["X-Stator-As-Of"] = moment,
   }, body)
 end
 
 function init(args)
   local workload, items, seed = args[1], tonumber(args[2]), tonumber(args[3])
   item_count = items
+  moment = args[4]
   math.randomseed(seed)
   pool = text(65536)
   for n = 1, kRequests do

@@ -1,5 +1,6 @@
 #include "api/exchange.h"
 
+#include "api/attribute_json.h"
 #include "api/render_response.h"
 #include "api/render_response_parts.h"
 #include "api/schema_parts.h"
@@ -121,6 +122,22 @@ void MaybeText(ObjectWriter* object, std::string_view name,
   if (text) object->Text(name, *text);
 }
 
+void AppendFilter(std::string* out, const exchange::ItemFilter& filter) {
+  ObjectWriter object(out);
+  MaybeText(&object, "FilterExpression", filter.filter_expression);
+  MaybeText(&object, "ProjectionExpression", filter.projection_expression);
+  MaybeText(&object, "KeyConditionExpression", filter.key_condition_expression);
+  if (!filter.names.empty()) {
+    ObjectWriter names(object.Member("ExpressionAttributeNames"));
+    for (const auto& entry : model::ItemView(filter.names).attributes())
+      names.Text(entry.name, entry.value.text());
+    names.Close();
+  }
+  if (!filter.values.empty())
+    AppendItemJson(object.Member("ExpressionAttributeValues"), model::ItemView(filter.values));
+  object.Close();
+}
+
 void AppendExport(const exchange::ExportJob& job, std::string* out) {
   const bool ended = job.state != exchange::JobState::kInProgress;
   ObjectWriter object(out);
@@ -155,6 +172,7 @@ void AppendExport(const exchange::ExportJob& job, std::string* out) {
     window.Enum("ExportViewType", kView, job.window->view);
     window.Close();
   }
+  if (job.filter) AppendFilter(object.Member("FilterSpecification"), *job.filter);
   object.Close();
 }
 

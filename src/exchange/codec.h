@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "exchange/job.h"
 #include "model/value.h"
 #include "simdjson.h"
 #include "table/store.h"
@@ -24,6 +25,14 @@ struct RecordCondition {
 // Whether the condition of a record holds for the item that is there; ItemView() is none.
 using ConditionHolds = std::function<bool(model::ItemView old_item)>;
 
+// A filter of an export.
+struct CompiledFilter {
+  // Whether the filter takes the item. Adds to *steps what that took: some 4 ns each.
+  std::function<bool(model::ItemView item, uint64_t* steps)> takes;
+  // Returns the attributes that are exported, as an encoded item. Null: all of them.
+  std::function<std::string(model::ItemView item)> project;
+};
+
 struct Codec {
   // Appends {"name":{"S":"..."},...}.
   void (*append_json)(std::string* out, model::ItemView item) = nullptr;
@@ -37,6 +46,8 @@ struct Codec {
   // Returns the condition of a record; kValidation, in the words of PutItem, if PutItem would not
   // take it.
   Result<ConditionHolds> (*compile_condition)(RecordCondition condition) = nullptr;
+  // kValidation, in the words of Query and Scan, if the expressions are not valid.
+  Result<CompiledFilter> (*compile_filter)(const ItemFilter& filter) = nullptr;
 };
 
 }  // namespace stator::exchange

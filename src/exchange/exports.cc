@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "exchange/bucket_failure.h"
@@ -13,8 +14,83 @@ namespace stator::exchange {
 namespace {
 
 constexpr size_t kItemsBetweenLooks = 256;
+// The same of steps of filters: 0.1 s or less.
+constexpr uint64_t kStepsBetweenLooks = 20'000'000;
 // The least that the service bills for an incremental export. [L]
 constexpr int64_t kLeastBilledBytes = 10'000'000;
+
+// Looks from time to time whether a job is to go on.
+class Lookout {
+ public:
+  Lookout(const Exports::Jobs& jobs, const Clock& clock, int64_t begun_ticks)
+      : jobs_(jobs), clock_(clock), begun_ticks_(begun_ticks) {}
+
+  // To be called for each item.
+  Status Pass() {
+    if (++items_ < kItemsBetweenLooks && steps_ < kStepsBetweenLooks) return OkStatus();
+    items_ = 0;
+    steps_ = 0;
+    if (jobs_.stopped()) return Error(ErrorCode::kUnavailable, "The server is stopping.");
+    if (clock_.TicksMicros() - begun_ticks_ > Exports::kMostMicros)
+      return Error(ErrorCode::kUnavailable, "It took longer than 12 hours.");
+    return OkStatus();
+  }
+  // What the filter's steps are added to.
+  uint64_t* steps() { return &steps_; }
+
+ private:
+  const Exports::Jobs& jobs_;
+  const Clock& clock_;
+  const int64_t begun_ticks_;
+  size_t items_ = 0;
+  uint64_t steps_ = 0;
+};
+
+// Makes the lines of data files.
+class LineMaker {
+ public:
+  LineMaker(const Codec& codec, Format format) : codec_(codec), ion_(format == Format::kIon) {}
+
+  // Begins {"Item":{...}} or a record.
+  void BeginItem() { line_ = ion_ ? "$ion_1_0 {" : "{"; }
+  // In Ion the record is a member Record, as an item is a member Item. [A]
+  void BeginRecord() {
+    line_ = ion_ ? "$ion_1_0 {Record:{" : "{";
+    closing_ = ion_ ? "}}\n" : "}\n";
+  }
+  void Add(std::string_view name, model::ItemView item) {
+    if (!std::exchange(first_, false)) line_ += ',';
+    if (ion_) {
+      line_.append(name).append(":");
+      AppendIonItem(&line_, item);
+    } else {
+      line_.append("\"").append(name).append("\":");
+      codec_.append_json(&line_, item);
+    }
+  }
+  std::string_view Finish() {
+    line_ += closing_;
+    first_ = true;
+    return line_;
+  }
+
+ private:
+  const Codec& codec_;
+  const bool ion_;
+  bool first_ = true;
+  std::string_view closing_ = "}\n";
+  std::string line_;
+};
+
+// Returns {"WriteTimestampMicros": N} as an encoded item.
+std::string MetadataOf(int64_t micros) {
+  std::string entry;
+  model::AppendName(&entry, "WriteTimestampMicros");
+  model::AppendNumber(&entry, model::Number::FromInt(micros));
+  std::string item;
+  model::AppendItem(&item, 1, entry);
+  return item;
+}
 
 }  // namespace
 
@@ -122,9 +198,14 @@ Result<Failure> Exports::Write(ExportJob* job) {
   if (pinned.past == nullptr && !job->window) {
     ASSIGN_OR_RETURN(pinned, PinAgain(*job));
   }
+  CompiledFilter filter;
+  if (job->filter) {
+    ASSIGN_OR_RETURN(filter, options_.codec.compile_filter(*job->filter));
+  }
   TRY(WriteStarted(objects_, *job));
   ExportDataWriter writer(objects_, *job, options_.file_bytes);
-  TRY(job->window ? WriteChanges(&writer, job) : WriteItems(std::move(pinned), &writer, job));
+  TRY(job->window ? WriteChanges(filter, &writer, job)
+                  : WriteItems(std::move(pinned), filter, &writer, job));
   ASSIGN_OR_RETURN(const std::vector<ExportedFile> files, writer.Finish());
   if (job->window) job->billed_bytes = std::max(job->billed_bytes, kLeastBilledBytes);
   job->end_micros = clock_.NowMicros();
@@ -133,57 +214,59 @@ Result<Failure> Exports::Write(ExportJob* job) {
   return Failure{};
 }
 
-Status Exports::LookUp(int64_t begun_ticks) const {
-  if (jobs_.stopped()) return Error(ErrorCode::kUnavailable, "The server is stopping.");
-  if (clock_.TicksMicros() - begun_ticks > kMostMicros)
-    return Error(ErrorCode::kUnavailable, "It took longer than 12 hours.");
-  return OkStatus();
-}
-
-Status Exports::WriteItems(Pinned pinned, ExportDataWriter* writer, ExportJob* job) const {
-  std::string line;
+Status Exports::WriteItems(Pinned pinned, const CompiledFilter& filter, ExportDataWriter* writer,
+                           ExportJob* job) const {
+  Lookout lookout(jobs_, clock_, pinned.ticks);
+  LineMaker line(options_.codec, job->format);
+  std::string projected;
   return pinned.past->Read([&](std::string_view, std::string_view item) -> Status {
     TRY(model::CheckItem(item));
-    if (static_cast<size_t>(++job->items) % kItemsBetweenLooks == 0) TRY(LookUp(pinned.ticks));
-    const model::ItemView view(item);
+    TRY(lookout.Pass());
+    model::ItemView view(item);
+    if (filter.takes && !filter.takes(view, lookout.steps())) return OkStatus();
+    ++job->items;
     job->billed_bytes += static_cast<int64_t>(view.size_bytes());
-    if (job->format == Format::kIon) {
-      line = "$ion_1_0 {Item:";
-      AppendIonItem(&line, view);
-    } else {
-      line = "{\"Item\":";
-      options_.codec.append_json(&line, view);
+    if (filter.project) {
+      projected = filter.project(view);
+      view = model::ItemView(projected);
     }
-    line += "}\n";
-    return writer->Add(line);
+    line.BeginItem();
+    line.Add("Item", view);
+    return writer->Add(line.Finish());
   });
 }
 
-Status Exports::WriteChanges(ExportDataWriter* writer, ExportJob* job) const {
+Status Exports::WriteChanges(const CompiledFilter& filter, ExportDataWriter* writer,
+                             ExportJob* job) const {
   const table::TablePtr table = store_.Find(job->table_name);
   if (table == nullptr || table->descriptor.table_id != job->table_id)
     return Error(ErrorCode::kResourceNotFound, "The table is gone.");
-  const int64_t begun = clock_.TicksMicros();
-  std::string line;
-  const auto member = [&](std::string_view name, std::string_view item) -> Status {
-    TRY(model::CheckItem(item));
-    line.append(",\"").append(name).append("\":");
-    options_.codec.append_json(&line, model::ItemView(item));
+  Lookout lookout(jobs_, clock_, clock_.TicksMicros());
+  LineMaker line(options_.codec, job->format);
+  const auto member = [&](std::string_view name, std::string_view item) {
+    line.Add(name, model::ItemView(item));
     job->billed_bytes += static_cast<int64_t>(model::ItemView(item).size_bytes());
-    return OkStatus();
   };
+  const auto image = [&](std::string_view name, std::string_view item) {
+    if (filter.project) return member(name, filter.project(model::ItemView(item)));
+    member(name, item);
+  };
+  const bool with_old = job->window->view == View::kNewAndOldImages;
   const auto visit = [&](const transfer::PastChange& change) -> Status {
-    if (static_cast<size_t>(++job->items) % kItemsBetweenLooks == 0) TRY(LookUp(begun));
-    const std::string_view image = change.after.empty() ? change.before : change.after;
-    TRY(model::CheckItem(image));
-    line = fmt::format("{{\"Metadata\":{{\"WriteTimestampMicros\":{{\"N\":\"{}\"}}}}",
-                       change.last_micros);
-    TRY(member("Keys", model::KeyAttributesOf(table->key_schema(), model::ItemView(image))));
-    if (!change.after.empty()) TRY(member("NewImage", change.after));
-    if (!change.before.empty() && job->window->view == View::kNewAndOldImages)
-      TRY(member("OldImage", change.before));
-    line += "}\n";
-    return writer->Add(line);
+    TRY(lookout.Pass());
+    const std::string_view last = change.after.empty() ? change.before : change.after;
+    TRY(model::CheckItem(last));
+    if (filter.takes && !filter.takes(model::ItemView(last), lookout.steps())) return OkStatus();
+    ++job->items;
+    line.BeginRecord();
+    line.Add("Metadata", model::ItemView(MetadataOf(change.last_micros)));
+    member("Keys", model::KeyAttributesOf(table->key_schema(), model::ItemView(last)));
+    if (!change.after.empty()) image("NewImage", change.after);
+    if (!change.before.empty() && with_old) {
+      TRY(model::CheckItem(change.before));
+      image("OldImage", change.before);
+    }
+    return writer->Add(line.Finish());
   };
   TRY(transfer::ReadPastChanges(store_, *table, job->window->from_micros, job->moment_micros,
                                 visit));

@@ -70,9 +70,9 @@ class Exports {
   Result<Failure> Write(ExportJob* job);
   Result<Pinned> PinAgain(const ExportJob& job);
   // Both add the data to the writer, and count it in *job. The pins of `pinned` are given up.
-  Status WriteItems(Pinned pinned, ExportDataWriter* writer, ExportJob* job) const;
-  Status WriteChanges(ExportDataWriter* writer, ExportJob* job) const;
-  Status LookUp(int64_t begun_ticks) const;
+  Status WriteItems(Pinned pinned, const CompiledFilter& filter, ExportDataWriter* writer,
+                    ExportJob* job) const;
+  Status WriteChanges(const CompiledFilter& filter, ExportDataWriter* writer, ExportJob* job) const;
 
   table::Store& store_;
   const Clock& clock_;

@@ -189,6 +189,13 @@ void VisitExport(Visitor& v, AnyJob& job) {
     v.Whole("ShownTo", window.shown_to_micros);
     v.Enum("View", window.view, 2);
   });
+  v.Maybe("Filter", job.filter, [&v](auto& filter) {
+    v.Text("FilterExpression", filter.filter_expression);
+    v.Text("ProjectionExpression", filter.projection_expression);
+    v.Text("KeyConditionExpression", filter.key_condition_expression);
+    v.Bytes("Names", filter.names);
+    v.Bytes("Values", filter.values);
+  });
   v.Whole("Items", job.items);
   v.Whole("BilledBytes", job.billed_bytes);
   v.Text("Manifest", job.manifest);

@@ -5,7 +5,10 @@
 //          | "bulk-cancel/" id         the bulk put is to be cancelled; the value has no json
 //          | "bulk-report/" id "/" type "/" number:8    lines that are in no report yet:
 //                                      value := stamp:8 01 lines; type is "e" or "c"
-//   value := stamp:8 01 json           readers ignore members that they do not know
+//   value := stamp:8 version:1 json    readers ignore members that they do not know
+//   version := 01
+//            | 02                      of an export that versions of Stator before filters would
+//                                      write wrongly; they log it and leave it alone
 //
 // A version of Stator that does not know the tablet ignores it. A store with a bulk put needs the
 // feature kBulkPuts: an older version would leave the job to a later one, which would overwrite
@@ -51,6 +54,16 @@ struct Job {
   std::string failure_message;
 };
 
+// FilterSpecification of an export, as sent.
+struct ItemFilter {
+  std::optional<std::string> filter_expression;
+  std::optional<std::string> projection_expression;
+  std::optional<std::string> key_condition_expression;
+  // Encoded items, of texts "#n" and of values ":v"; empty: the request had none.
+  std::string names;
+  std::string values;
+};
+
 struct ExportJob : Job {
   std::optional<std::string> prefix;
   bool key_service = false;  // S3SseAlgorithm KMS
@@ -64,7 +77,8 @@ struct ExportJob : Job {
     View view = View::kNewAndOldImages;
   };
   std::optional<Window> window;  // of an incremental export
-  int64_t items = 0;             // this and the next two: of a completed one
+  std::optional<ItemFilter> filter;
+  int64_t items = 0;  // this and the next two: of a completed one
   int64_t billed_bytes = 0;
   std::string manifest;
 };
@@ -141,6 +155,13 @@ std::string EncodeJob(const BulkJob& job);
 Status DecodeJob(std::string_view text, ExportJob* job);
 Status DecodeJob(std::string_view text, ImportJob* job);
 Status DecodeJob(std::string_view text, BulkJob* job);
+
+// Returns the version byte of the record of a job.
+inline char RecordVersionOf(const ExportJob& job) {
+  return job.filter || (job.window && job.format == Format::kIon) ? 2 : 1;
+}
+inline char RecordVersionOf(const Job&) { return 1; }
+inline constexpr char kNewestRecordVersion = 2;
 
 inline std::string_view KeyPrefixOf(const ExportJob*) { return "export/"; }
 inline std::string_view KeyPrefixOf(const ImportJob*) { return "import/"; }

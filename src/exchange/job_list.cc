@@ -7,19 +7,13 @@
 #include "table/table_name.h"
 
 namespace stator::exchange {
-namespace {
-
-constexpr char kRecordVersion = 1;
-
-}  // namespace
-
 template <typename AnyJob>
 kv::Put JobList<AnyJob>::PutOf(const AnyJob& job) {
   kv::Put put;
   put.tablet = kJobTablet;
   put.key = KeyOf(job.id);
   put.value.assign(kv::kStampBytes, '\0');
-  put.value.push_back(kRecordVersion);
+  put.value.push_back(RecordVersionOf(job));
   put.value.append(EncodeJob(job));
   return put;
 }
@@ -47,7 +41,8 @@ Status JobList<AnyJob>::Read() {
                    [&found](std::string_view key, std::string_view value) {
                      auto job = std::make_shared<AnyJob>();
                      const size_t head = kv::kStampBytes + 1;
-                     if (value.size() < head || value[kv::kStampBytes] != kRecordVersion ||
+                     if (value.size() < head || value[kv::kStampBytes] < 1 ||
+                         value[kv::kStampBytes] > kNewestRecordVersion ||
                          !DecodeJob(value.substr(head), job.get()).ok() || KeyOf(job->id) != key) {
                        LogError("job_not_read", {{"key", key}});
                        return true;

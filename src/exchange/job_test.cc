@@ -52,6 +52,25 @@ TEST(Job, StoredFormsComeBack) {
   EXPECT_TRUE(again.filled);
 }
 
+TEST(Job, FiltersComeBackAndOlderVersionsLeaveThemAlone) {
+  ExportJob job = SomeExport();
+  EXPECT_EQ(RecordVersionOf(job), 1);
+  job.format = Format::kIon;
+  EXPECT_EQ(RecordVersionOf(job), 2) << "records in Ion";
+  job.window.reset();
+  EXPECT_EQ(RecordVersionOf(job), 1) << "items in Ion";
+  job.filter.emplace().filter_expression = "a > :v";
+  job.filter->values = std::string("\0\xff", 2);
+  EXPECT_EQ(RecordVersionOf(job), 2);
+  ExportJob read;
+  ASSERT_TRUE(DecodeJob(EncodeJob(job), &read).ok());
+  EXPECT_EQ(EncodeJob(read), EncodeJob(job));
+  EXPECT_EQ(read.filter->filter_expression, "a > :v");
+  EXPECT_EQ(read.filter->projection_expression, std::nullopt);
+  EXPECT_EQ(read.filter->names, "");
+  EXPECT_EQ(read.filter->values, job.filter->values);
+}
+
 TEST(Job, BulkPutsComeBackWithTheirPosition) {
   BulkJob job;
   job.id = "01795613126583-0a1b2c3d";

@@ -12,6 +12,7 @@
 #include "exchange/object_store.h"
 #include "ops/checks.h"
 #include "ops/continuous_backups.h"
+#include "ops/export_filter.h"
 #include "ops/job_arn.h"
 #include "ops/payload.h"
 #include "ops/table_definition.h"
@@ -62,13 +63,14 @@ Result<std::string> NameIn(const Context& ctx, const Request& request) {
   return table::StoreName(ctx.account, *name);
 }
 
-// Everything that the request alone decides, but for its ARN.
-Status CheckAlone(const Request& request) {
+// Everything that the request alone decides, but for its ARN. Returns the filter's expressions.
+Result<ExportExpressions> CheckAlone(const Request& request) {
   const bool incremental = request.export_type == ExportType::kIncremental;
   const auto& spec = request.incremental_export_specification;
   if (request.s3_sse_kms_key_id && request.s3_sse_algorithm != S3SseAlgorithm::kKms) {
     return ValidationError("Invalid Request: KMS Key Id is not supported for this encryption type");
   }
+  ExportExpressions expressions;
   if (const auto& filter = request.filter_specification) {
     if (!filter->filter_expression && !filter->projection_expression &&
         !filter->key_condition_expression && !filter->expression_attribute_names &&
@@ -76,7 +78,7 @@ Status CheckAlone(const Request& request) {
       return ValidationError(
           "Invalid Request: Invalid FilterSpecification: The specification can not be empty");
     }
-    return NotSupportedYet("FilterSpecification");
+    ASSIGN_OR_RETURN(expressions, ParseExportFilter(*filter, request.value_errors));
   }
   if (spec && !request.export_type) {
     return ValidationError(
@@ -97,9 +99,6 @@ Status CheckAlone(const Request& request) {
     return ValidationError(
         "Invalid Request: ExportFromTime must be provided in IncrementalExportSpecification");
   }
-  // The layout of such records is not documented.
-  if (incremental && request.export_format == ExportFormat::kIon)
-    return NotSupportedYet("INCREMENTAL_EXPORT in ION");
   // The object store may be a directory, which cannot have every key of S3.
   ExportJob job;
   job.prefix = request.s3_prefix;
@@ -109,7 +108,28 @@ Status CheckAlone(const Request& request) {
     return ValidationError("One or more parameter values were invalid: S3Prefix: " +
                            key.error().message());
   }
-  return OkStatus();
+  return expressions;
+}
+
+// Returns a digest of a filter, behind a line feed; nothing for none.
+std::string DigestOf(const std::optional<ExportFilter>& filter) {
+  if (!filter) return "";
+  const exchange::ItemFilter stored = StoredFilterOf(*filter);
+  exchange::Md5 md5;
+  const auto add = [&md5](std::string_view text) {
+    md5.Add(fmt::format("{} {}", text.size(), text));
+  };
+  for (const auto* text : {&stored.filter_expression, &stored.projection_expression,
+                           &stored.key_condition_expression}) {
+    add(text->has_value() ? "+" : "-");
+    add(text->value_or(""));
+  }
+  add(stored.names);
+  add(stored.values);
+  const std::string digest = md5.Finish();
+  std::string out = "\n";
+  for (const char byte : digest) out += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+  return out;
 }
 
 // The parameters that two requests with one token must share.
@@ -120,11 +140,12 @@ std::string ParametersOf(const Request& r) {
   const auto text = [](const std::optional<std::string>& value) { return value.value_or("-"); };
   const IncrementalExportSpecification spec =
       r.incremental_export_specification.value_or(IncrementalExportSpecification());
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", r.table_arn,
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}{}", r.table_arn,
                      number(r.export_time), r.s3_bucket, text(r.s3_bucket_owner), text(r.s3_prefix),
                      number(r.s3_sse_algorithm), text(r.s3_sse_kms_key_id), number(r.export_format),
                      number(r.export_type), number(spec.export_from_time),
-                     number(spec.export_to_time), number(spec.export_view_type));
+                     number(spec.export_to_time), number(spec.export_view_type),
+                     DigestOf(r.filter_specification));
 }
 
 // Returns the last microsecond whose changes are exported: now, or that of the request.
@@ -201,7 +222,7 @@ Result<Prepared> Prepare(Context& ctx, const Request& request) {
   if (jobs == nullptr) return NoObjectStore(ctx);
   TRY(CheckJobAccount(ctx));
   ASSIGN_OR_RETURN(const std::string name, NameIn(ctx, request));
-  TRY(CheckAlone(request));
+  ASSIGN_OR_RETURN(const ExportExpressions expressions, CheckAlone(request));
   ExportJob job;
   job.parameters = ParametersOf(request);
   if (request.client_token) {
@@ -222,6 +243,8 @@ Result<Prepared> Prepare(Context& ctx, const Request& request) {
     if (!table->descriptor.change_log) return RecoveryIsOff(name);
     ASSIGN_OR_RETURN(job.moment_micros, MomentOf(env, request, *table->descriptor.change_log));
   }
+  TRY(CheckExportKeys(expressions, table->key_schema()));
+  if (request.filter_specification) job.filter = StoredFilterOf(*request.filter_specification);
   job.format = request.export_format == ExportFormat::kIon ? exchange::Format::kIon
                                                            : exchange::Format::kDynamoDbJson;
   job.table_arn = TableArn(env, name);

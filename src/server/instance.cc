@@ -12,6 +12,7 @@
 #include "kv/features.h"
 #include "ops/bulk_operations.h"
 #include "ops/delete_table.h"
+#include "ops/export_filter.h"
 #include "ops/imports.h"
 #include "ops/table_capacity.h"
 #include "server/open_engine.h"
@@ -363,6 +364,7 @@ Status Instance::OpenExchange() {
   options.codec.read_json = api::ReadItem;
   options.codec.check_item = ops::CheckImportedItem;
   options.codec.compile_condition = ops::CompileRecordCondition;
+  options.codec.compile_filter = ops::CompileExportFilter;
   options.codec.check_table = [this](const table::TableDescriptor& table) {
     return ops::CheckAccountQuota(*environment_, table);
   };

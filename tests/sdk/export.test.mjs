@@ -218,6 +218,46 @@ describe('exports to a directory', { skip }, () => {
     assertSame(readExport(world, done.ExportManifest).items, [item(1), item(2)]);
   });
 
+  test('a filter chooses items and attributes', async () => {
+    await world.table('Chosen');
+    const items = Array.from({ length: 300 }, (_, i) => item(i, i % 2 === 0 ? 'even' : 'odd'));
+    await world.put('Chosen', items);
+    const exported = async (FilterSpecification, more = {}) => {
+      const done = await world.exported(await world.begin('Chosen', { FilterSpecification, ...more }));
+      assert.equal(done.ExportStatus, 'COMPLETED', done.FailureMessage);
+      assert.deepEqual(done.FilterSpecification, FilterSpecification, 'as sent');
+      const read = readExport(world, done.ExportManifest);
+      assert.equal(done.ItemCount, read.items.length);
+      return read.items;
+    };
+    const values = (more) => ({ ExpressionAttributeValues: { ':v': S('even'), ...more } });
+    assertSame(await exported({ FilterExpression: 'v = :v AND sk < :n', ...values({ ':n': N(100) }) }), sorted(items.filter(({ v, sk }) => v.S === 'even' && sk.N < 100)));
+    const condition = { KeyConditionExpression: '#p = :p AND sk BETWEEN :a AND :b', ExpressionAttributeNames: { '#p': 'pk' } };
+    const between = { ':p': S('p3'), ':a': N(50), ':b': N(200) };
+    const chosen = items.filter(({ pk, sk }) => pk.S === 'p3' && sk.N >= 50 && sk.N <= 200);
+    assertSame(await exported({ ...condition, ExpressionAttributeValues: between }), sorted([...chosen]));
+    assertSame(await exported({ ...condition, FilterExpression: 'v = :v', ...values(between) }), sorted(chosen.filter(({ v }) => v.S === 'even')));
+    assertSame(await exported({ ProjectionExpression: 'pk, sk, g, none' }), sorted(items.map(({ v, ...rest }) => rest)));
+    assert.deepEqual(await exported({ FilterExpression: 'attribute_not_exists(pk)' }), []);
+
+    const fails = (FilterSpecification, words) => assertFails(world.begin('Chosen', { FilterSpecification }), 'ValidationException', words);
+    await fails({ FilterExpression: 'v = ' }, 'Invalid FilterExpression: Syntax error; token: "<EOF>"');
+    await fails({ FilterExpression: 'v = :v' }, 'An expression attribute value used in expression is not defined; attribute value: :v');
+    await fails({ FilterExpression: 'size(g) > :n', ...values({ ':n': N(1) }) }, 'Value provided in ExpressionAttributeValues unused in expressions: keys: {:v}');
+    await fails({ ExpressionAttributeNames: { '#p': 'pk' } }, 'ExpressionAttributeNames can only be specified when using expressions');
+    await fails({ ProjectionExpression: 'pk, pk' }, 'Invalid ProjectionExpression: Two document paths overlap');
+    await fails({ KeyConditionExpression: 'g = :v', ...values() }, 'Query condition missed key schema element: pk');
+    await fails({ ...condition, FilterExpression: 'sk > :a', ExpressionAttributeValues: between }, 'Filter Expression can only contain non-primary key attributes: Primary key attribute: sk');
+    // A token stands for the filter too.
+    const ClientToken = 'filtered';
+    const first = { FilterExpression: 'v = :v', ...values() };
+    const begun = await world.begin('Chosen', { ClientToken, FilterSpecification: first });
+    assert.equal((await world.begin('Chosen', { ClientToken, FilterSpecification: first })).ExportArn, begun.ExportArn);
+    for (const FilterSpecification of [undefined, { FilterExpression: 'v = :v', ExpressionAttributeValues: { ':v': S('odd') } }])
+      await assertFails(world.begin('Chosen', { ClientToken, FilterSpecification }), 'ExportConflictException');
+    await world.exported(begun);
+  });
+
   test('an empty table has a file of no items', async () => {
     await world.table('Empty');
     const done = await world.exported(await world.begin('Empty'));
@@ -394,8 +434,8 @@ describe('exports to a directory', { skip }, () => {
   });
 });
 
-// Values of Ion text, as far as exports have them; written from the documented examples.
-function fromIon(text) {
+// Values of Ion text, as far as exports have them; written from the documented examples. The text is a struct with one member of this name.
+function fromIon(text, name = 'Item') {
   let at = 0;
   const take = (pattern) => {
     const found = new RegExp(pattern, 'sy');
@@ -443,10 +483,29 @@ function fromIon(text) {
     if (word !== undefined) return word === 'null' ? { NULL: true } : { BOOL: word === 'true' };
     return number(take('-?[0-9][0-9.]*(?:d-?[0-9]+)?'));
   };
-  assert.ok(take('\\$ion_1_0 \\{Item:'), text);
+  assert.ok(take(`\\$ion_1_0 \\{${name}:`), text);
   const item = struct();
   assert.ok(take('\\}$'), text.slice(at));
   return item;
+}
+
+// Reads an incremental export as a program would that knows the bucket and the key of its summary.
+function readRecords(world, done) {
+  const summary = JSON.parse(world.read(done.ExportManifest));
+  const files = world.read(summary.manifestFilesS3Key).toString().trimEnd().split('\n').map(JSON.parse);
+  const suffix = { DYNAMODB_JSON: 'json', ION: 'ion' }[summary.outputFormat];
+  const found = files.flatMap(({ dataFileS3Key, itemCount, md5Checksum }) => {
+    assert.match(dataFileS3Key, new RegExp(`^inc/AWSDynamoDB/data/[a-z2-7]{26}\\.${suffix}\\.gz$`));
+    const bytes = world.read(dataFileS3Key);
+    assert.equal(md5(bytes), md5Checksum);
+    const lines = zlib.gunzipSync(bytes).toString().split('\n').filter(Boolean);
+    assert.equal(lines.length, itemCount);
+    if (suffix === 'json') return lines.map(JSON.parse);
+    // The members of a record are structs, whose values have types; those of JSON say theirs.
+    return lines.map((line) => Object.fromEntries(Object.entries(fromIon(line, 'Record')).map(([name, { M: members }]) => [name, members])));
+  });
+  assert.equal(found.length, summary.itemCount);
+  return [summary, found.sort((a, b) => a.Keys.sk.N - b.Keys.sk.N)];
 }
 
 describe('exports of changes, and in Ion', { skip }, () => {
@@ -495,13 +554,7 @@ describe('exports of changes, and in Ion', { skip }, () => {
     await advanceClock(world.server, 3600);
     const spec = { ExportFromTime: from, ExportToTime: to };
     const begin = (more = {}, window = {}) => world.begin('Changes', { ExportType: 'INCREMENTAL_EXPORT', S3Prefix: 'inc', IncrementalExportSpecification: { ...spec, ...window }, ...more });
-    const records = (done) => {
-      const summary = JSON.parse(world.read(done.ExportManifest));
-      const files = world.read(summary.manifestFilesS3Key).toString().trimEnd().split('\n').map(JSON.parse);
-      for (const { dataFileS3Key } of files) assert.match(dataFileS3Key, /^inc\/AWSDynamoDB\/data\/[a-z2-7]{26}\.json\.gz$/);
-      const found = files.flatMap(({ dataFileS3Key }) => zlib.gunzipSync(world.read(dataFileS3Key)).toString().split('\n').filter(Boolean).map(JSON.parse));
-      return [summary, found.sort((a, b) => a.Keys.sk.N - b.Keys.sk.N)];
-    };
+    const records = (done) => readRecords(world, done);
     const done = await world.exported(await begin());
     assert.equal(done.ExportStatus, 'COMPLETED', done.FailureMessage);
     assert.deepEqual([done.ExportType, done.ExportTime, done.ItemCount, done.BilledSizeBytes], ['INCREMENTAL_EXPORT', undefined, 3, 10_000_000]);
@@ -519,6 +572,22 @@ describe('exports of changes, and in Ion', { skip }, () => {
     assert.deepEqual(found, wanted);
     const news = await world.exported(await begin({}, { ExportViewType: 'NEW_IMAGE' }));
     assert.deepEqual(records(news)[1], wanted.map(({ OldImage, ...rest }) => rest));
+    const ion = await world.exported(await begin({ ExportFormat: 'ION' }));
+    assert.deepEqual([ion.ExportStatus, ion.ExportFormat, ion.ItemCount], ['COMPLETED', 'ION', 3], ion.FailureMessage);
+    const [ionSummary, ionFound] = records(ion);
+    assert.deepEqual([ionSummary.version, ionSummary.outputFormat, ionSummary.exportType], ['2023-08-01', 'ION', 'INCREMENTAL_EXPORT']);
+    assert.deepEqual(ionFound, wanted);
+    const ionNews = await world.exported(await begin({ ExportFormat: 'ION' }, { ExportViewType: 'NEW_IMAGE' }));
+    assert.deepEqual(records(ionNews)[1], wanted.map(({ OldImage, ...rest }) => rest));
+
+    // A filter sees the new image, and the old one of an item that was deleted.
+    const FilterSpecification = { FilterExpression: 'v = :v', ProjectionExpression: 'v, #s', ExpressionAttributeNames: { '#s': 'sk' }, ExpressionAttributeValues: { ':v': S('first') } };
+    for (const ExportFormat of ['DYNAMODB_JSON', 'ION']) {
+      const filtered = await world.exported(await begin({ FilterSpecification, ExportFormat }));
+      assert.deepEqual([filtered.ExportStatus, filtered.ItemCount, filtered.FilterSpecification], ['COMPLETED', 2, FilterSpecification], filtered.FailureMessage);
+      const shown = ({ v, sk }) => ({ v, sk });
+      assert.deepEqual(records(filtered)[1], [{ ...wanted[1], OldImage: shown(item(2)) }, { ...wanted[2], NewImage: shown(item(5)) }], ExportFormat);
+    }
     await assertFails(begin({}, { ExportFromTime: new Date(kStart - 1000) }), 'InvalidExportTimeException',
       'Incremental export period from time cannot be less than the table creation time : ');
     await assertFails(begin({}, { ExportToTime: new Date(from.getTime() + 899_000) }), 'InvalidExportTimeException', 'is less than 15 minutes');
