@@ -1,6 +1,6 @@
 // What history and moving data cost, of tables of items of 1 KB.
 //
-//   node bench/protection.mjs [--only put,data,past] [--items 1000000] [--pairs 9] [--seconds 3] [--priority 10] [--dir DIR]
+//   node bench/protection.mjs [--only put,data,past] [--items 1000000] [--pairs 9] [--seconds 3] [--under 'nice -n -10'] [--dir DIR]
 //
 // put: CPU time of a PutItem on a table with point-in-time recovery beside one with a NEW_AND_OLD_IMAGES stream and a plain one: three
 //      servers, loaded by turns, each stopped during the others' turns.
@@ -9,7 +9,8 @@
 // past: GetItem as of a moment an hour and 100,000 changes back beside a plain one, by turns.
 //
 // MB are 1,000,000 bytes of items by DynamoDB's rules. The load average stands beside each figure: other work on the machine makes wall
-// time worthless and CPU time a little longer. `--priority N` runs server and wrk under SCHED_FIFO.
+// time worthless and CPU time a little longer. `--under COMMAND` starts server and wrk, `chrt -f 10` for one; then the kernel takes 50 ms of each
+// second from both, which p99 shows.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -24,7 +25,7 @@ import { run } from './process.mjs';
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', default: 'put,data,past' }, items: { type: 'string', default: '1000000' }, pairs: { type: 'string', default: '9' },
-    seconds: { type: 'string', default: '3' }, priority: { type: 'string', default: '0' },
+    seconds: { type: 'string', default: '3' }, under: { type: 'string', default: '' },
     dir: { type: 'string', default: process.env.BENCH_DIR ?? os.tmpdir() },
   },
 });
@@ -33,7 +34,8 @@ const kPairs = Number(options.pairs);
 const kSeconds = Number(options.seconds);
 const kHot = 60_000;
 const kConnections = 16;
-const under = options.priority === '0' ? [] : ['chrt', '-f', options.priority];
+const kCalmConnections = 4; // for latencies: the server has time to spare
+const under = options.under.split(' ').filter(Boolean);
 const directory = fs.mkdtempSync(path.join(options.dir, 'stator-protection-'));
 const servers = [];
 const figures = [];
@@ -61,9 +63,9 @@ function cpuSeconds(server) {
 const protect = (server, TableName) => server.client.call('UpdateContinuousBackups', { TableName, PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true } });
 
 // {cpu: microseconds of a request, rate, p50, p99}
-async function measure(server, workload, { items, seconds = kSeconds, seed = 7, asOf }) {
+async function measure(server, workload, { items, seconds = kSeconds, seed = 7, asOf, connections = kConnections }) {
   const before = cpuSeconds(server);
-  const command = [...under, 'wrk', '-t1', `-c${kConnections}`, `-d${seconds}s`, '--timeout', '20s', '--latency', '-s',
+  const command = [...under, 'wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '20s', '--latency', '-s',
     path.join(import.meta.dirname, 'wrk', 'dynamodb.lua'), `http://127.0.0.1:${server.port}/`, '--', workload, items, seed, ...(asOf ? [asOf] : [])];
   const out = await run(command[0], command.slice(1).map(String));
   const used = cpuSeconds(server) - before;
@@ -177,7 +179,7 @@ async function data() {
     return BackupDescription.BackupDetails.BackupStatus === 'AVAILABLE';
   });
   const backups = [];
-  for (let i = 0; i < 3; ++i) backups.push(await backup(`b${i}`));
+  for (let i = 0; i < 3; ++i) backups.push(await backup(`alone-${i}`));
   backups.sort((a, b) => a.cpu - b.cpu);
   sayJob('backup', backups[1]);
   const { BackupArn } = backups[1].begun.BackupDetails;
@@ -195,7 +197,7 @@ async function data() {
       }
     })();
     if (wanted) await after(200);
-    const result = await measure(server, 'get', { items: kItems, seconds: kSeconds, seed: round + 1 });
+    const result = await measure(server, 'get', { items: kItems, seed: round + 1, connections: kCalmConnections });
     wanted = false;
     await making;
     return result;
