@@ -1,6 +1,7 @@
 // What history and moving data cost, of tables of items of 1 KB.
 //
-//   node bench/protection.mjs [--only put,data,past] [--items 1000000] [--pairs 9] [--seconds 3] [--under 'nice -n -10'] [--dir DIR]
+//   node bench/protection.mjs [--only put,data,past] [--items 1000000] [--pairs 9] [--seconds 3] [--under 'nice -n -10'] [--durability fsync|os]
+//       [--dir DIR]
 //
 // put: CPU time of a PutItem on a table with point-in-time recovery beside one with a NEW_AND_OLD_IMAGES stream and a plain one: three
 //      servers, loaded by turns, each stopped during the others' turns.
@@ -25,7 +26,7 @@ import { run } from './process.mjs';
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', default: 'put,data,past' }, items: { type: 'string', default: '1000000' }, pairs: { type: 'string', default: '9' },
-    seconds: { type: 'string', default: '3' }, under: { type: 'string', default: '' },
+    seconds: { type: 'string', default: '3' }, under: { type: 'string', default: '' }, durability: { type: 'string', default: 'fsync' },
     dir: { type: 'string', default: process.env.BENCH_DIR ?? os.tmpdir() },
   },
 });
@@ -51,7 +52,7 @@ function say(name, text) {
 }
 
 async function start(name, args = []) {
-  const server = await Server.startOne({ dataDir: path.join(directory, name), args: ['--throttling=off', ...args], under });
+  const server = await Server.startOne({ dataDir: path.join(directory, name), args: ['--throttling=off', `--durability=${options.durability}`, ...args], under });
   server.client = new Client(server.port, kConnections);
   servers.push(server);
   return server;
@@ -110,6 +111,7 @@ async function put() {
     say(kind, `${show(results[kind], 'cpu', 2)} us of CPU, ${show(results[kind], 'rate', 0)} requests/s`);
   }
   for (const kind of ['put', 'putstream']) {
+    // Of the turns of one round.
     say(`putpitr / ${kind}`, show(results.putpitr.map((one, round) => ({ ratio: one.cpu / results[kind][round].cpu })), 'ratio', 3));
   }
   for (const server of Object.values(own)) await stop(server);
