@@ -446,7 +446,8 @@ TEST(RecordingTest, SecondsMinutesAndKeysAreCountedOnce) {
     if (next != ' ' || !text.ends_with(' ')) text += next;
   }
   EXPECT_NE(text.find("5,000 requests in 20s, the first at "), std::string::npos) << text;
-  EXPECT_NE(text.find("50 items, 0.5 MB at "), std::string::npos) << "when it had that";
+  EXPECT_NE(text.find("50 items, 0.5 MB when they were last counted, at "), std::string::npos)
+      << "when it had that";
   EXPECT_NE(text.find("3,500 requests served, 35,000 units: 1,750/s on average; 1,500 refused."),
             std::string::npos)
       << text;

@@ -17,14 +17,15 @@ void Bench::Indexes() {
     const IndexUse use = found == table_.indexes.end() ? IndexUse() : found->second;
     if (use.reads == 0) {
       if (requests < kFewRequests) continue;
-      std::string text = fmt::format("Index {} was not queried in this recording of {}", index.name,
-                                     SpanText(recording_.seconds()));
-      text += use.write_units > 0 ? fmt::format("; writes of the table paid {} units for it.",
-                                                NumberText(use.write_units))
-                                  : std::string(".");
+      std::string text = fmt::format("No request read index {} in all {} of this recording.",
+                                     index.name, SpanText(recording_.seconds()));
+      if (use.write_units > 0) {
+        text +=
+            fmt::format(" Keeping it up to date cost {} write units.", NumberText(use.write_units));
+      }
       text +=
-          " It may be needed at other times: record longer first, a month's end included, and "
-          "remove it only if it is not queried then either.";
+          " Record a whole month, its end included. If nothing reads the index then either, "
+          "delete it.";
       Finding& finding = Add("unused-index", Finding::Level::kSaving, index.name, std::move(text));
       finding.evidence = {{"reads", 0},
                           {"write_units", use.write_units},

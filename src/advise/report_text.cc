@@ -144,10 +144,13 @@ void Table(std::string* out, const Recording& recording, const TableReport& tabl
   }
   *out += fmt::format("\nTable {}, {}", d.name, billing);
   if (d.items > 0) {
-    *out += fmt::format(", {} items, {:.1f} MB", NumberText(static_cast<double>(d.items)),
-                        static_cast<double>(d.bytes) / (1 << 20));
-    if (d.at_micros + 1'000'000 < recording.end_micros)
-      *out += fmt::format(" at {}", FormatTime(d.at_micros));
+    // A recording says how large tables are when it begins, when they change, and at its end.
+    const bool old = d.at_micros + 1'000'000 < recording.end_micros;
+    *out += fmt::format(", {} items, {:.1f} MB{}", NumberText(static_cast<double>(d.items)),
+                        static_cast<double>(d.bytes) / (1 << 20),
+                        old ? fmt::format(" when they were last counted, at {}, and not since",
+                                          FormatTime(d.at_micros))
+                            : "");
   }
   *out += '\n';
   for (const ResourceReport& resource : table.resources) {
@@ -161,11 +164,12 @@ void Table(std::string* out, const Recording& recording, const TableReport& tabl
     const auto part = [](int64_t some, int64_t all) {
       return all == 0 ? 0.0 : 100 * static_cast<double>(some) / static_cast<double>(all);
     };
-    Wrapped(out, "  items     ",
-            fmt::format("{:.0f}% of those read are over 4 KB, {:.0f}% of those written over 1 KB; "
-                        "the largest has {} bytes.",
-                        part(read.over_4kb, read.items), part(written.over_1kb, written.items),
-                        NumberText(static_cast<double>(std::max(read.largest, written.largest)))));
+    Wrapped(
+        out, "  items     ",
+        fmt::format("{:.0f}% of the items read are over 4 KB, {:.0f}% of the items written over 1 "
+                    "KB; the largest item has {} bytes.",
+                    part(read.over_4kb, read.items), part(written.over_1kb, written.items),
+                    NumberText(static_cast<double>(std::max(read.largest, written.largest)))));
   }
   Costs(out, recording, table, prices);
   const std::vector<Finding> findings = Judge(recording, table, prices);
