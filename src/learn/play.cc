@@ -144,7 +144,7 @@ std::string LessonText(const Lesson& lesson, const std::vector<Variant>& variant
       // Where partitions split meanwhile, their number is that of the worst second.
       const bool splits = r.partitions_before != r.partitions_after;
       Wrap(&out, "  ",
-           splits ? fmt::format("{} (last this high at {}).", e.cause,
+           splits ? fmt::format("{} (first this high at {}).", e.cause,
                                 simulate::DurationText(r.troubles.front().at_seconds))
                   : e.cause + ".");
       if (!e.no_help.empty()) Wrap(&out, "  ", e.no_help);

@@ -119,7 +119,7 @@ void Describe(std::string* out, const Scenario& s, const Outcome& o, const Resou
   for (const Trouble& trouble : r.troubles) {
     const throughput::Explanation& e = trouble.explanation;
     *out += fmt::format("  throttled     {} requests: {}\n", Grouped(trouble.requests), e.cause);
-    *out += fmt::format("                {}, last this high at {}, partition {}: {}\n", e.reason,
+    *out += fmt::format("                {}, first this high at {}, partition {}: {}\n", e.reason,
                         DurationText(trouble.at_seconds), e.partition, RangeText(e.range));
     if (e.obstacle != throughput::SplitObstacle::kNone) {
       *out += fmt::format("                not split for heat: {}\n",

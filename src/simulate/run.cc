@@ -221,16 +221,20 @@ class Played {
     float refused;
     std::string key;
   };
-  // Keeps the worst second of each limit that refused, whatever capacity there was; the last of
-  // equal ones, because more is known by then.
+  // Keeps the worst second of each limit that refused, whatever capacity there was; the first of
+  // equal ones, as it is known by now.
   void KeepWorst(int64_t now) {
     for (auto& [key, trouble] : troubles_) {
       const auto ratio = [](const throughput::Explanation& e) {
         return e.limit > 0 ? e.demand / e.limit : 0;
       };
       auto worst = resource_.Worst(now, key.first, key.second);
-      if (worst && ratio(*worst) >= ratio(trouble.explanation))
+      if (!worst) continue;
+      const throughput::Explanation& known = trouble.explanation;
+      if (ratio(*worst) > ratio(known) || known.cause.empty() ||
+          (ratio(*worst) == ratio(known) && worst->at_micros == known.at_micros)) {
         trouble.explanation = std::move(*worst);
+      }
     }
   }
 

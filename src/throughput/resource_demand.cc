@@ -29,6 +29,13 @@ bool HasEnded(int64_t at_micros, int64_t second_start_micros) {
   return at_micros < second_start_micros;
 }
 
+// Whether the account of the open second, which began at that time, is to be told in place of the
+// one that is known. Of equal seconds the first is told; of one second, the newest account.
+bool IsWorse(const Explanation& open, const Explanation& known, int64_t second_start_micros) {
+  if (RatioOf(open) == RatioOf(known)) return !HasEnded(known.at_micros, second_start_micros);
+  return RatioOf(open) > RatioOf(known);
+}
+
 // Until when counts tell what was asked for, of which the last refusal was at `refused_at`: until
 // they are looked at, since requests were served in the rest of the time as well. A clock that has
 // jumped since, or goes in steps, tells nothing of that.
@@ -166,7 +173,7 @@ void Resource::CloseSecond(int64_t now_micros, bool begin_next) {
                         IsKept(moment.what.at_micros, now_micros);
       // The account of a second that has ended stands until a worse one has ended.
       if (kept && !over && HasEnded(moment.what.at_micros, second_start_micros_)) continue;
-      if (kept && RatioOf(*now) < RatioOf(moment.what)) continue;
+      if (kept && !IsWorse(*now, moment.what, second_start_micros_)) continue;
       // Once a second, because it takes a moment; what is asked for meanwhile is planned anew.
       if (limit == Limit::kKeyRange && over) {
         const double seconds = SecondsOfDemand(now->at_micros);
@@ -189,7 +196,10 @@ void Resource::CloseSecond(int64_t now_micros, bool begin_next) {
       Partition::Worst& worst = p.worst[a];
       const bool kept = worst.epoch == capacity_epoch_ && IsKept(worst.at_micros, now_micros);
       if (kept && !over && HasEnded(worst.at_micros, second_start_micros_)) continue;
-      if (!kept || demand >= worst.demand) worst = {demand, at, capacity_epoch_};
+      if (!kept || demand > worst.demand ||
+          (demand == worst.demand && !HasEnded(worst.at_micros, second_start_micros_))) {
+        worst = {demand, at, capacity_epoch_};
+      }
     }
   }
   if (!over) return;
@@ -214,8 +224,8 @@ std::optional<Explanation> Resource::Worst(int64_t now_micros, Access access, Li
   if (found != moments_.end() && IsKept(found->second.what.at_micros, now_micros)) {
     const Moment& moment = found->second;
     const bool stands = !over && HasEnded(moment.what.at_micros, second_start_micros_);
-    const bool newer =
-        e && (moment.epoch != capacity_epoch_ || (!stands && RatioOf(*e) >= RatioOf(moment.what)));
+    const bool newer = e && (moment.epoch != capacity_epoch_ ||
+                             (!stands && IsWorse(*e, moment.what, second_start_micros_)));
     if (!newer) e = moment.what;
   }
   if (!e) return std::nullopt;
@@ -231,15 +241,21 @@ std::optional<Explanation> Resource::Worst(int64_t now_micros, Access access, Li
             REQUIRES(mutex_) { return HalvesToUnits(AskedInSecond(p, a)) / seconds; },
         &*e);
   }
-  // Why the partition is not split is known minutes later, and more of the order of its keys.
-  for (size_t i = 0; i < layout.size(); ++i) {
-    Partition& p = layout.At(i);
-    if (p.id != e->partition) continue;
+  // Why the partition is not split is known minutes later, and more of the order of its keys. Where
+  // it was split since, the one that has its hottest key knows.
+  size_t at = layout.size();
+  for (size_t i = 0; i < layout.size() && at == layout.size(); ++i) {
+    if (layout.At(i).id == e->partition) at = i;
+  }
+  if (at == layout.size() && !e->hottest.empty()) at = layout.Find({e->hottest[0].hash, {}, {}});
+  if (at < layout.size()) {
+    Partition& p = layout.At(at);
     if (p.obstacle != SplitObstacle::kNone) e->obstacle = p.obstacle;
-    if (e->hottest.empty()) continue;
-    const ObservationLock look(p);
-    const KeyOrder order = p.seen().heat.OrderWithin(e->hottest[0].hash);
-    if (order != KeyOrder::kUnknown) e->order = order;
+    if (!e->hottest.empty()) {
+      const ObservationLock look(p);
+      const KeyOrder order = p.seen().heat.OrderWithin(e->hottest[0].hash);
+      if (order != KeyOrder::kUnknown) e->order = order;
+    }
   }
   Advise(access, limit, &*e);
   return e;

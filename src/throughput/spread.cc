@@ -25,6 +25,9 @@ constexpr size_t kBusyKeys = 10;
 // tried on more partitions: each try takes some milliseconds.
 constexpr size_t kMostForRoom = 8;
 constexpr int kRoomDoublings = 1;
+// A load that has this part of what the partitions can do fills them nearly. [A]: chance has to be
+// averaged out over dozens of suffixes then.
+constexpr double kNearlyFull = 0.65;
 
 double MostOf(const ModelSettings& settings, Access access) {
   return access == Access::kRead ? settings.partition_read_units : settings.partition_write_units;
@@ -130,23 +133,52 @@ Spread PlanSpreadBeside(const SpreadOn& on, Access access, const KeyLoadPoint& k
     partitions.push_back({range.from.hash + (range.from.sort.empty() ? 0 : 1), most, 0});
     weights.push_back(layout.At(i).weight);
   }
+  // The part of a partition's maximum that the other kind of units takes of the heaviest one.
+  const auto others_of = [&](double heaviest) {
+    return provisioned ? definition.provisioned.Of(other) * heaviest / other_most : 0;
+  };
+  const auto heaviest_of = [&] { return *std::max_element(weights.begin(), weights.end()); };
+  // Whether `capacity` makes more partitions than there are now.
+  const auto splits_now = [&] {
+    const double heaviest = heaviest_of();
+    return provisioned && capacity != had &&
+           capacity * heaviest / most + others_of(heaviest) > 1 + 1e-9;
+  };
+  // The least capacity that doubles the partitions.
+  const auto least_of = [&] {
+    const double heaviest = heaviest_of();
+    return std::floor((1 - others_of(heaviest)) * most / heaviest) + 1;
+  };
+  const auto plan_for = [&](const std::vector<KeyLoadPoint>& spread_keys) {
+    for (size_t i = 0; i < partitions.size(); ++i) {
+      partitions[i].limit = provisioned && settings.adaptive != Adaptive::kInstant
+                                ? std::min(most, std::max(capacity * weights[i], 1e-3))
+                                : most;
+    }
+    AddOthers(all, spread_keys, &partitions);
+    return PlanSuffixes(spread_keys, partitions);
+  };
+  const auto double_all = [&] {
+    const std::vector<PlannedPartition> whole_ones =
+        std::exchange(partitions, Doubled(partitions, most));
+    std::vector<double> halves;
+    for (size_t i = 0; i < whole_ones.size(); ++i) {
+      const size_t next = halves.size() + 1;  // where the second half is, if there is one
+      const bool two =
+          next < partitions.size() &&
+          (i + 1 == whole_ones.size() || partitions[next].start < whole_ones[i + 1].start);
+      halves.insert(halves.end(), two ? 2 : 1, two ? weights[i] / 2 : weights[i]);
+    }
+    weights = std::move(halves);
+  };
+  const auto may_double = [&] {
+    return 2 * static_cast<int64_t>(partitions.size()) <= settings.most_partitions;
+  };
+  std::vector<KeyLoadPoint> planned = keys;  // those of the plan
   bool more = false;
   for (int doubled = 0;; ++doubled) {
-    const double heaviest = *std::max_element(weights.begin(), weights.end());
-    const double others =
-        provisioned ? definition.provisioned.Of(other) * heaviest / other_most : 0;
-    const bool splits =
-        provisioned && capacity != had && capacity * heaviest / most + others > 1 + 1e-9;
+    const bool splits = splits_now();
     if (!splits) {
-      for (size_t i = 0; i < partitions.size(); ++i) {
-        partitions[i].limit = provisioned && settings.adaptive != Adaptive::kInstant
-                                  ? std::min(most, std::max(capacity * weights[i], 1e-3))
-                                  : most;
-      }
-      const auto plan_for = [&](const std::vector<KeyLoadPoint>& spread_keys) {
-        AddOthers(all, spread_keys, &partitions);
-        return PlanSuffixes(spread_keys, partitions);
-      };
       const SuffixPlan found = plan_for(keys);
       plan.values = found.values;
       plan.partitions = static_cast<int64_t>(partitions.size());
@@ -160,7 +192,9 @@ Spread PlanSpreadBeside(const SpreadOn& on, Access access, const KeyLoadPoint& k
                     lesser.begin() + static_cast<std::ptrdiff_t>(more_keys));
         const SuffixPlan roomier = plan_for(with);
         // 1: with suffixes for the others alone; that is no plan for this key.
-        if (roomier.values > 1) plan.values = roomier.values;
+        if (roomier.values <= 1) continue;
+        plan.values = roomier.values;
+        planned = std::move(with);
       }
       if (plan.values > 0) {
         for (size_t i = 0; i < more_keys; ++i) plan.also.push_back(lesser[i].key);
@@ -168,31 +202,31 @@ Spread PlanSpreadBeside(const SpreadOn& on, Access access, const KeyLoadPoint& k
         spread.others_fill |= found.others_fill;
       }
     }
-    if (plan.values > 0 || doubled == kMostDoublings ||
-        2 * static_cast<int64_t>(partitions.size()) > settings.most_partitions) {
-      break;
-    }
-    // The least capacity that doubles the partitions.
+    if (plan.values > 0 || doubled == kMostDoublings || !may_double()) break;
     if (!splits && provisioned) {
-      const double least = std::floor((1 - others) * most / heaviest) + 1;
+      const double least = least_of();
       if (least > capacity) spread.least_that_splits = true;
       capacity = std::max(capacity, least);
     }
     more = true;
-    const std::vector<PlannedPartition> whole_ones =
-        std::exchange(partitions, Doubled(partitions, most));
-    std::vector<double> halves;
-    for (size_t i = 0; i < whole_ones.size(); ++i) {
-      const size_t next = halves.size() + 1;  // where the second half is, if there is one
-      const bool two =
-          next < partitions.size() &&
-          (i + 1 == whole_ones.size() || partitions[next].start < whole_ones[i + 1].start);
-      halves.insert(halves.end(), two ? 2 : 1, two ? weights[i] / 2 : weights[i]);
-    }
-    weights = std::move(halves);
+    double_all();
   }
   if (!provisioned && more) capacity = static_cast<double>(partitions.size()) * most;
   if (more || (provisioned && capacity != had)) plan.capacity = capacity;
+  double room = 0;
+  for (const PlannedPartition& p : partitions) room += p.limit;
+  if (plan.values > 1 && total >= kNearlyFull * room && may_double()) {
+    plan.filled = total / room;
+    if (provisioned) capacity = std::max(capacity, least_of());
+    double_all();
+    if (splits_now()) return spread;
+    if (!provisioned) capacity = static_cast<double>(partitions.size()) * most;
+    const SuffixPlan roomier = plan_for(planned);
+    if (roomier.values > 1 && 2 * roomier.values <= plan.values) {
+      plan.roomier = roomier.values;
+      plan.roomier_capacity = capacity;
+    }
+  }
   return spread;
 }
 
@@ -243,11 +277,11 @@ std::string SpreadText(const SpreadPlan& plan, std::string_view key, Access acce
     return fmt::format("{} {}{}: how many, the log tells once this second has ended.", lead, things,
                        how);
   }
-  const std::string first =
-      plan.capacity <= 0
-          ? ""
-          : fmt::format("{} {} {} units", on_demand ? "set WarmThroughput to" : "provision",
-                        UnitsText(plan.capacity), access == Access::kRead ? "read" : "write");
+  const auto set_text = [&](double capacity) {
+    return fmt::format("{} {} {} units", on_demand ? "set WarmThroughput to" : "provision",
+                       UnitsText(capacity), access == Access::kRead ? "read" : "write");
+  };
+  const std::string first = plan.capacity <= 0 ? "" : set_text(plan.capacity);
   if (plan.values == 0) {
     return fmt::format(
         "No number of {} up to {} is enough, not even on {} partitions: divide the "
@@ -266,6 +300,13 @@ std::string SpreadText(const SpreadPlan& plan, std::string_view key, Access acce
       ". {}, because each falls on a random partition, and the fullest of {}, other keys included, "
       "must stay below {:.0f}% of its limit.",
       plan.values, plan.partitions, 100 * kSuffixFill);
+  if (plan.roomier > 0) {
+    text += fmt::format(
+        " They are so many because the load fills {:.0f}% of what {} partitions can do. Cheaper: "
+        "first {}; then there are {} partitions, and {} {} are enough.",
+        100 * plan.filled, plan.partitions, set_text(plan.roomier_capacity), 2 * plan.partitions,
+        plan.roomier, things);
+  }
   return text;
 }
 

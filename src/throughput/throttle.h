@@ -55,6 +55,11 @@ struct SpreadPlan {
   // Units per second to provision, or to set as WarmThroughput, before that; 0: what there is does.
   double capacity = 0;
   std::vector<std::string> also = {};  // other keys that get as many
+  // Where the load nearly fills the partitions suffixes are many: `roomier` of them do on twice the
+  // partitions, which these units make. 0: not so.
+  int64_t roomier = 0;
+  double roomier_capacity = 0;
+  double filled = 0;  // part of the partitions' limits that the load has then
 };
 
 // Why a request was refused, or would be: made of what was seen until now.

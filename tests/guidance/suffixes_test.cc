@@ -356,6 +356,50 @@ TEST(Guidance, S39_ThePlanSaysWhyItNeedsItsCapacity) {
   }
 }
 
+// Why a key a little above one partition's maximum takes hundreds of suffixes, and what does less.
+TEST(Guidance, S248_ALoadThatNearlyFillsThePartitionsIsToldWhichUnitsNeedFewSuffixes) {
+  SeededRandom random(41);
+  const Others others{{}, 400};
+  Resource table({}, Provisioned(100, 1900), 0);
+  Verdict refusal;
+  for (int64_t second = 0; second < 5; ++second)
+    PlaySecond(
+        &table, second, 1100, [](auto&) { return "key-7"; }, others, &random, &refusal);
+  const throughput::Explanation e = table.Explain(5 * kSecond, refusal);
+  const SpreadPlan& plan = e.spread;
+  EXPECT_EQ(plan.partitions, 2);
+  EXPECT_GT(plan.values, 100);
+  EXPECT_TRUE(Says(e, "They are so many because the load fills 7")) << e.advice.at(0);
+  EXPECT_TRUE(Says(e, "first provision " + throughput::UnitsText(plan.roomier_capacity) +
+                          " write units; then there are 4 partitions, and " +
+                          std::to_string(plan.roomier) + " suffixes are enough"))
+      << e.advice.at(0);
+  ASSERT_GT(plan.roomier, 1);
+  EXPECT_LT(plan.roomier, 20);
+  // Both are played without a refusal.
+  for (const bool roomier : {false, true}) {
+    Resource cured({}, Provisioned(100, 1900), 0);
+    if (roomier) cured.SetProvisioned(0, {100, plan.roomier_capacity});
+    ASSERT_EQ(cured.partition_count(), roomier ? 4u : 2u);
+    const auto values = static_cast<uint64_t>(roomier ? plan.roomier : plan.values);
+    int64_t lost = 0;
+    for (int64_t second = 0; second < 30; ++second) {
+      lost += PlaySecond(
+          &cured, second, 1100,
+          [&](SeededRandom& draw) {
+            return SuffixedKey("key-7", 1 + static_cast<int64_t>(draw.Below(values)));
+          },
+          others, &random, &refusal);
+    }
+    EXPECT_EQ(lost, 0) << values;
+  }
+  // Where there is room the number is small, and nothing is said.
+  const SpreadPlan roomy =
+      Resource({}, Provisioned(100, 1900), 0).PlanSpread("key-7", Access::kWrite, 1100);
+  EXPECT_LT(roomy.values, 30);
+  EXPECT_EQ(roomy.roomier, 0);
+}
+
 TEST(Guidance, S34_TwentyThousandVotesNeedTwentyShardsAtLeast) {
   EXPECT_EQ(throughput::ShardsNeeded(20'000, Access::kWrite), 20);
   ResourceDefinition definition = OnDemand();
