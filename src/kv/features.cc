@@ -20,7 +20,8 @@ constexpr std::array kKnown = {
     std::string_view("encryption"),      // encrypted files (src/kv_rocks/store_keys.h)
     std::string_view("identities"),      // records of access control (src/identity)
     std::string_view("table-settings"),  // members of a table's descriptor (src/table/descriptor.h)
-    std::string_view("triggers"),        // event source mappings (src/triggers/mapping.h)
+    std::string_view("trigger-windows"),  // mappings with tumbling windows (src/triggers/mapping.h)
+    std::string_view("triggers"),         // event source mappings (src/triggers/mapping.h)
 };
 
 bool IsName(std::string_view text) {

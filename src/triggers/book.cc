@@ -59,8 +59,14 @@ Result<Checkpoints> Book::CheckpointsOf(std::string_view uuid) {
   return checkpoints;
 }
 
-Status Book::Create(const Mapping& mapping, const Checkpoints& start) {
+Status Book::RequireFeatures(const Mapping& mapping) {
   TRY(kv::RequireFeature(engine_, kFeature));
+  if (mapping.tumbling_seconds > 0) TRY(kv::RequireFeature(engine_, kWindowsFeature));
+  return OkStatus();
+}
+
+Status Book::Create(const Mapping& mapping, const Checkpoints& start) {
+  TRY(RequireFeatures(mapping));
   kv::Batch batch;
   batch.guards.push_back({kTriggersTablet, PairKey(mapping), 0});
   batch.puts.push_back({kTriggersTablet, PairKey(mapping), PairValue(mapping.uuid)});
@@ -77,6 +83,7 @@ Status Book::Create(const Mapping& mapping, const Checkpoints& start) {
 }
 
 Status Book::Update(const Mapping& mapping, uint64_t stamp) {
+  TRY(RequireFeatures(mapping));
   kv::Batch batch;
   const std::string key = MappingKey(mapping.uuid);
   batch.guards.push_back({kTriggersTablet, key, stamp});

@@ -26,9 +26,11 @@ class Book {
   Result<Checkpoints> CheckpointsOf(std::string_view uuid);
 
   // Stores a new mapping with the checkpoints that it starts from. kResourceInUse if the stream
-  // and function have one; kUnavailable if a process of the store does not know mappings.
+  // and function have one; kUnavailable if a process of the store does not know mappings, or those
+  // with tumbling windows.
   Status Create(const Mapping& mapping, const Checkpoints& start);
-  // Replaces a mapping that was read with this stamp. kGuardFailed if it has changed since.
+  // Replaces a mapping that was read with this stamp. kGuardFailed if it has changed since;
+  // kUnavailable as above.
   Status Update(const Mapping& mapping, uint64_t stamp);
   // Removes a mapping with its checkpoints. kGuardFailed as above.
   Status Remove(const Mapping& mapping, uint64_t stamp);
@@ -43,6 +45,8 @@ class Book {
   Status Forget(std::string_view uuid, const std::vector<uint32_t>& shards);
 
  private:
+  Status RequireFeatures(const Mapping& mapping);
+
   kv::Engine& engine_;
 };
 

@@ -86,6 +86,33 @@ TEST_F(BookTest, DamageIsAnErrorAndNoAbsence) {
   EXPECT_FALSE(Checkpoint::Decode(checkpoint).ok());
 }
 
+TEST_F(BookTest, KeepsWindows) {
+  Mapping mapping = Sample();
+  mapping.parallel = 1;
+  mapping.tumbling_seconds = 60;
+  ASSERT_TRUE(book_.Create(mapping, {{3, {{70, 2}, false, 0}}}).ok());
+  EXPECT_EQ(book_.Mappings().value()[0].mapping, mapping);
+  Checkpoint checkpoint = book_.CheckpointsOf(mapping.uuid).value()[3];
+  EXPECT_EQ(checkpoint.tumbling, Tumbling());
+  for (const char* state : {"", "{}", "{\"n\":1}"}) {
+    checkpoint.tumbling.ended_micros = 5;
+    checkpoint.tumbling.open = OpenWindow{60, 120, nullptr};
+    if (*state != 0) checkpoint.tumbling.open->state = std::make_shared<const std::string>(state);
+    checkpoint.stamp = Store(mapping.uuid, 3, checkpoint).value();
+    const Checkpoint read = book_.CheckpointsOf(mapping.uuid).value()[3];
+    ASSERT_TRUE(read.tumbling.open);
+    EXPECT_EQ(read.next, checkpoint.next);
+    EXPECT_EQ(read.tumbling.ended_micros, 5);
+    EXPECT_EQ(read.tumbling.open->end_micros, 120);
+    EXPECT_EQ(read.tumbling.open->state == nullptr ? "" : *read.tumbling.open->state, state);
+  }
+  const std::string stored = checkpoint.Encode();
+  for (size_t size = kv::kStampBytes; size < stored.size() - 6; ++size)
+    EXPECT_FALSE(Checkpoint::Decode(std::string_view(stored).substr(0, size)).ok()) << size;
+  checkpoint.tumbling.open.reset();
+  EXPECT_EQ(Checkpoint::Decode(checkpoint.Encode()).value().tumbling, checkpoint.tumbling);
+}
+
 TEST_F(BookTest, LimitsAreThoseOfTheService) {
   Mapping mapping = Sample();
   EXPECT_TRUE(mapping.Check().ok());
@@ -102,6 +129,12 @@ TEST_F(BookTest, LimitsAreThoseOfTheService) {
   wrong(&Mapping::age_seconds, 604'801);
   wrong(&Mapping::retries, 10'001);
   wrong(&Mapping::retries, -2);
+  wrong(&Mapping::tumbling_seconds, 60);  // with lanes
+  mapping.parallel = 1;
+  for (const auto& [seconds, good] : {std::pair{-1, false}, {0, true}, {900, true}, {901, false}}) {
+    mapping.tumbling_seconds = seconds;
+    EXPECT_EQ(mapping.Check().ok(), good) << seconds;
+  }
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ namespace {
 
 constexpr int64_t kSliceMicros = 1'000'000;
 constexpr int64_t kStoreMicros = 100'000;
+// A checkpoint is stored as much less often as its state has more bytes than this.
+constexpr int64_t kStateBytes = 64 << 10;
 constexpr int64_t kStoreAgainMicros = 1'000'000;
 constexpr int kLastStoreTries = 1000;
 
@@ -31,6 +33,7 @@ LaneRules RulesOf(const Plan& plan) {
   rules.retries = mapping.retries;
   rules.bisect = mapping.bisect;
   rules.reports = plan.destination.has_value();
+  rules.tumbling_micros = mapping.tumbling_seconds * 1'000'000;
   return rules;
 }
 
@@ -64,7 +67,9 @@ Result<std::shared_ptr<Course>> Course::Make(const Place& place, std::shared_ptr
                                              const stream::Shard& shard, const Checkpoint& start) {
   std::shared_ptr<Course> course(new Course(place, plan, shard, start));
   for (int64_t lane = 0; lane < plan->mapping.parallel; ++lane) {
-    Part& part = course->parts_.emplace_back(RulesOf(*plan), place.env.random);
+    // Without windows there is one lane that ends what an earlier mapping left open.
+    Part& part = course->parts_.emplace_back(RulesOf(*plan), place.env.random,
+                                             lane == 0 ? start.tumbling : Tumbling());
     ASSIGN_OR_RETURN(part.target,
                      MakeTarget(plan->function, place.machine, place.env.clock, &place.trusts));
     if (!plan->destination) continue;
@@ -107,7 +112,9 @@ void Course::Work(size_t lane) {
     }
     bool lacking = false;
     while (!stopped_ && !lacking && IsHungry(part) && MayRead()) lacking = !Read();
-    const Lane::Step step = part.lane.Next(place_.env.clock.NowMicros(), read_all_);
+    const Lane::Step step =
+        part.lane.Next(place_.env.clock.NowMicros(), read_all_ && !part.forgotten,
+                       part.forgotten ? INT64_MIN : seen_micros_);
     Settle(&part);
     part.due_micros = step.what == Lane::Do::kWait ? step.due_micros : INT64_MIN;
     if (step.what != Lane::Do::kWait) {
@@ -126,6 +133,7 @@ void Course::Work(size_t lane) {
 
 void Course::Resume(Part* part) {
   part->forgotten = false;
+  seen_micros_ = INT64_MIN;
   read_to_ = std::min(read_to_, part->next);
   read_all_ = false;
   more_ = true;
@@ -172,6 +180,11 @@ void Course::Settle(Part* part) {
   add(&tally.exhausted, now.exhausted - part->counted.exhausted);
   add(&tally.expired, now.expired - part->counted.expired);
   add(&tally.unreported, now.unreported - part->counted.unreported);
+  if (now.windows_lost > part->counted.windows_lost) {
+    LogWarn("trigger_window_lost", {{"mapping", plan_->mapping.uuid}, {"shard", shard_id_}});
+    tally.NoteResult("PROBLEM: the final call of a window failed until it was given up",
+                     place_.env.clock.NowMicros());
+  }
   part->counted = now;
   Balance();
 }
@@ -210,6 +223,12 @@ void Course::Perform(const Lane::Step& step, Part* part) {
   part->in_call = step.count;
   part->sent = part->stripped = false;
   const bool reports = step.what == Lane::Do::kReport;
+  std::optional<WindowCall> window;
+  if (!reports && part->lane.tumbling().open) {
+    window = {*part->lane.tumbling().open, step.what == Lane::Do::kFinish, part->lane.early(),
+              plan_->stream_arn};
+    batch.window = &*window;
+  }
   batch.function = reports ? plan_->destination_name : plan_->mapping.function;
   mutex_.unlock();
   const Outcome outcome =
@@ -220,39 +239,62 @@ void Course::Perform(const Lane::Step& step, Part* part) {
   part->in_call = 0;
   // A call that was cancelled says nothing of the function.
   if (stopped_ && outcome.kind == Outcome::Kind::kNotRun && !reports) return;
-  Note(outcome, reports, &part->lane);
-  if (part->stripped && outcome.kind != Outcome::Kind::kDone) Forget(part, 0);
+  const bool all = Note(outcome, step.what, &part->lane);
+  if (part->stripped && !all) Forget(part, 0);
   part->sent = part->stripped = false;
   Settle(part);
 }
 
-void Course::Note(const Outcome& outcome, bool reports, Lane* lane) {
+bool Course::TakeState(Outcome* outcome, Lane* lane) {
+  if (!outcome->state || !lane->tumbling().open) return true;
+  const size_t bytes = outcome->state->size();
+  if (bytes <= kMostStateBytes) {
+    lane->SetState(*std::move(outcome->state));
+    return true;
+  }
+  if (lane->EndEarly()) return false;
+  outcome->kind = Outcome::Kind::kFailed;
+  outcome->first_failed = 0;
+  outcome->text = fmt::format("the state has {} bytes; the most is {}", bytes, kMostStateBytes);
+  return true;
+}
+
+bool Course::Note(Outcome outcome, Lane::Do what, Lane* lane) {
   const int64_t now = place_.env.clock.NowMicros();
   Tally& tally = *plan_->tally;
-  if (reports) {
+  if (what == Lane::Do::kReport) {
     const bool ok = outcome.kind == Outcome::Kind::kDone;
     if (!ok) tally.NoteResult("PROBLEM: the destination on failure: " + outcome.text, now);
     lane->OnReported(ok, now);
-    return;
+    return ok;
+  }
+  const bool finishes = what == Lane::Do::kFinish;
+  if (!finishes && !TakeState(&outcome, lane)) {
+    tally.invocations.fetch_add(1, std::memory_order_relaxed);
+    tally.NoteResult("OK", now);
+    return false;
   }
   tally.invocations.fetch_add(1, std::memory_order_relaxed);
   switch (outcome.kind) {
     case Outcome::Kind::kDone:
-      lane->OnDone();
+      finishes ? lane->OnFinished() : lane->OnDone();
       tally.NoteResult("OK", now);
       break;
     case Outcome::Kind::kFailed:
-      lane->OnFailed(outcome.first_failed, now);
+      finishes ? lane->OnNotFinished(true, now) : lane->OnFailed(outcome.first_failed, now);
       tally.failures.fetch_add(1, std::memory_order_relaxed);
       tally.NoteResult("PROBLEM: Function call failed: " + outcome.text, now);
       break;
     case Outcome::Kind::kNotRun:
-      lane->OnNotRun(outcome.first_failed, now);
+      finishes ? lane->OnNotFinished(false, now) : lane->OnNotRun(outcome.first_failed, now);
       tally.not_run.fetch_add(1, std::memory_order_relaxed);
       tally.NoteResult("PROBLEM: the function could not be called: " + outcome.text, now);
       break;
   }
+  return outcome.kind == Outcome::Kind::kDone;
 }
+
+Tumbling Course::Windows() const { return parts_.front().lane.tumbling(); }
 
 std::string Course::DocumentOf(const Batch& batch, const Lane::Step& step, int64_t now) const {
   const Change& first = *batch.changes.front();
@@ -290,18 +332,22 @@ stream::Position Course::Progress() const {
 
 bool Course::AllDelivered() const {
   return read_all_ && std::all_of(parts_.begin(), parts_.end(), [](const Part& part) {
-           return part.lane.queue().empty() && !part.forgotten;
+           return part.lane.queue().empty() && !part.forgotten && !part.lane.tumbling().open;
          });
 }
 
 void Course::StoreIfDue() {
   if (storing_ || lost_) return;
-  Checkpoint next{Progress(), AllDelivered(), stored_.stamp};
-  if (next.next == stored_.next && next.ended == stored_.ended) return;
+  Checkpoint next{Progress(), AllDelivered(), stored_.stamp, Windows()};
+  if (next.next == stored_.next && next.ended == stored_.ended && next.tumbling == stored_.tumbling)
+    return;
   const int64_t ticks = place_.machine.TicksMicros();
   if (ticks < next_store_ticks_) return;
   storing_ = true;
-  next_store_ticks_ = ticks + kStoreMicros;
+  int64_t states = 1;
+  if (next.tumbling.open && next.tumbling.open->state != nullptr)
+    states += static_cast<int64_t>(next.tumbling.open->state->size()) / kStateBytes;
+  next_store_ticks_ = ticks + states * kStoreMicros;
   mutex_.unlock();
   place_.book.StoreCheckpoint(
       plan_->mapping.uuid, shard_, next,
@@ -398,6 +444,7 @@ Course::View Course::view() const {
     view.queued += part.lane.queue().size();
     view.queued_bytes += part.lane.bytes();
     view.failures = std::max(view.failures, part.lane.failures());
+    if (part.lane.tumbling().open) view.window = part.lane.tumbling().open;
     if (!part.lane.queue().empty()) {
       view.lag_micros = std::max(view.lag_micros, now - part.lane.queue().front().created_micros);
     } else if (part.forgotten) {

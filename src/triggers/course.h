@@ -120,14 +120,16 @@ class Course : public std::enable_shared_from_this<Course> {
     std::string next;  // sequence number of the next change to deliver
     size_t queued = 0;
     size_t queued_bytes = 0;
-    int64_t failures = 0;    // in a row, of the lane that has the most
+    int64_t failures = 0;  // in a row, of the lane that has the most
+    std::optional<OpenWindow> window;
     int64_t lag_micros = 0;  // the age of the oldest change that was read and is not delivered
   };
   View view() const;
 
  private:
   struct Part {
-    Part(LaneRules rules, Random& random) : lane(rules, random) {}
+    Part(LaneRules rules, Random& random, Tumbling tumbling)
+        : lane(rules, random, std::move(tumbling)) {}
     Lane lane;
     Lane::Counts counted;  // what of the lane's counts the tally has
     std::unique_ptr<Target> target;
@@ -187,8 +189,12 @@ class Course : public std::enable_shared_from_this<Course> {
   void Add(Catch caught) REQUIRES(mutex_);
   void OnReadFailed(const Error& error, const stream::Shard& shard) REQUIRES(mutex_);
   void Perform(const Lane::Step& step, Part* part) REQUIRES(mutex_);
-  // Tells a lane and the tally what became of a call.
-  void Note(const Outcome& outcome, bool reports, Lane* lane) REQUIRES(mutex_);
+  // Tells a lane and the tally what became of a call. Returns whether all of the batch is done.
+  bool Note(Outcome outcome, Lane::Do what, Lane* lane) REQUIRES(mutex_);
+  // Gives a state to the lane. Returns false if it is too large, with what became of the batch.
+  bool TakeState(Outcome* outcome, Lane* lane) REQUIRES(mutex_);
+  // Windows of the shard's lane.
+  Tumbling Windows() const REQUIRES(mutex_);
   void Settle(Part* part) REQUIRES(mutex_);
   // Returns the head of the document for Target::Report.
   std::string DocumentOf(const Batch& batch, const Lane::Step& step, int64_t now) const;
@@ -216,6 +222,8 @@ class Course : public std::enable_shared_from_this<Course> {
   stream::Position sifted_to_ GUARDED_BY(mutex_);
   int64_t next_read_ticks_ GUARDED_BY(mutex_) = 0;
   int64_t last_read_ticks_ GUARDED_BY(mutex_) = -1;  // when the last page was asked for
+  // All changes that were made before this time, by the environment's clock, were read.
+  int64_t seen_micros_ GUARDED_BY(mutex_) = INT64_MIN;
   Checkpoint stored_ GUARDED_BY(mutex_);
   bool storing_ GUARDED_BY(mutex_) = false;
   int64_t next_store_ticks_ GUARDED_BY(mutex_) = 0;

@@ -85,6 +85,7 @@ bool Course::Read() {
   const bool whole = std::exchange(granted_, false);
   reading_ = true;
   const int64_t began = place_.machine.TicksMicros();
+  const int64_t clock_began = place_.env.clock.NowMicros();
   const stream::Position from = read_to_;
   const Sieve sieve = SieveOf();
   mutex_.unlock();
@@ -128,7 +129,9 @@ bool Course::Read() {
   } else if (failure) {
     OnReadFailed(*failure, *shard);
   } else {
+    const bool whole_shard = !caught.more;
     Add(std::move(caught));
+    if (whole_shard) seen_micros_ = clock_began;
   }
   page_.Keep(0);
   Balance();

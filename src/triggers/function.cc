@@ -117,6 +117,11 @@ Status AddFunction(const std::vector<Setting>& settings, const std::string& dire
   return OkStatus();
 }
 
+bool AnswersWithState(const FunctionSettings& function) {
+  return function.kind == FunctionSettings::Kind::kInvoke ||
+         function.kind == FunctionSettings::Kind::kPlain;
+}
+
 const FunctionSettings* FindFunction(const std::vector<FunctionSettings>& functions,
                                      std::string_view name) {
   name = name.substr(0, name.find(':'));

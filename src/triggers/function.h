@@ -16,6 +16,7 @@
 #include "egress/client.h"
 #include "triggers/account.h"
 #include "triggers/lane.h"
+#include "triggers/tumbling.h"
 
 namespace stator::triggers {
 
@@ -39,6 +40,9 @@ struct FunctionSettings {
 
   bool operator==(const FunctionSettings&) const = default;
 };
+
+// Whether calls of the function have an answer, so that there can be tumbling windows.
+bool AnswersWithState(const FunctionSettings& function);
 
 // One [[functions]] of stator.toml: names with values as text. kValidation says what is wrong.
 struct Setting {
@@ -67,7 +71,8 @@ struct Batch {
   std::string_view function;
   std::string_view table;
   std::string_view shard_id;
-  std::vector<const Change*> changes;  // at least one
+  std::vector<const Change*> changes;  // at least one, but for the final call of a window
+  const WindowCall* window = nullptr;  // null: there are no tumbling windows
   bool reports_failures = false;       // the answer may name the first change that failed
   BatchListener* listener = nullptr;   // null: there is none
   Account* calls = nullptr;            // of what calls hold beside the changes; null: no bound
@@ -84,6 +89,9 @@ struct Outcome {
   size_t first_failed = 0;
   std::string text = {};  // what happened, for people; empty for kDone
   int status = 0;         // of HTTP; 0: there was no answer
+  // With a window, of kDone, and of kFailed if changes before `first_failed` are done: the JSON
+  // object that the function returned as state.
+  std::optional<std::string> state = {};
 };
 
 // A function as one lane calls it. For one thread at a time, but for Cancel.

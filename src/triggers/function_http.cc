@@ -28,7 +28,31 @@ constexpr size_t kGrowth = 3;
 constexpr size_t kParsing = 16;
 constexpr auto kTurnPause = std::chrono::milliseconds(5);
 
-bool NeedsBody(const Batch& batch, bool invoke) { return invoke || batch.reports_failures; }
+bool NeedsBody(const Batch& batch, bool invoke) {
+  return invoke || batch.reports_failures || batch.window != nullptr;
+}
+
+// Returns the state in an answer that is JSON: "{}" where there is none. Nothing: it is no object.
+std::optional<std::string> StateIn(const simdjson::padded_string& answer,
+                                   simdjson::dom::element json) {
+  simdjson::dom::element state;
+  if (!json.is_object() || json["state"].get(state) != simdjson::SUCCESS || state.is_null())
+    return "{}";
+  if (!state.is_object()) return std::nullopt;
+  // As it was written, so that no number changes.
+  simdjson::ondemand::parser parser;
+  simdjson::ondemand::document document;
+  simdjson::ondemand::object members;
+  simdjson::ondemand::object found;
+  std::string_view text;
+  if (parser.iterate(answer).get(document) != simdjson::SUCCESS ||
+      document.get_object().get(members) != simdjson::SUCCESS ||
+      members["state"].get(found) != simdjson::SUCCESS ||
+      found.raw_json().get(text) != simdjson::SUCCESS)
+    return std::nullopt;
+  text = text.substr(0, text.rfind('}') + 1);
+  return std::string(text);
+}
 
 class AnswerKeeper final : public egress::Keeper {
  public:
@@ -112,7 +136,11 @@ Outcome Judge(const egress::Reply& reply, const Batch& batch, bool invoke) {
   if (!error.empty())
     return Failed(fmt::format("the function failed ({}): {}", Shown(error), Shown(reply.body)),
                   status);
-  if (reply.body.empty() || !NeedsBody(batch, invoke)) return {};
+  if (reply.body.empty() || !NeedsBody(batch, invoke)) {
+    Outcome done;
+    if (batch.window != nullptr) done.state = "{}";
+    return done;
+  }
   simdjson::dom::parser parser;
   simdjson::dom::element json;
   const simdjson::padded_string padded(reply.body);
@@ -123,7 +151,15 @@ Outcome Judge(const egress::Reply& reply, const Batch& batch, bool invoke) {
   if (invoke && json.is_object() && json["errorType"].get(ignored) == simdjson::SUCCESS &&
       json["errorMessage"].get(ignored) == simdjson::SUCCESS)
     return Failed("the function failed: " + Shown(reply.body), status);
-  return batch.reports_failures ? JudgeItems(json, batch, status) : Outcome{};
+  if (batch.window == nullptr)
+    return batch.reports_failures ? JudgeItems(json, batch, status) : Outcome{};
+  if (batch.changes.empty()) return {};  // the window ends: its state has done its work
+  std::optional<std::string> state = StateIn(padded, json);
+  if (!state) return Failed("the state is no object, so the whole batch counts as failed", status);
+  Outcome outcome = batch.reports_failures ? JudgeItems(json, batch, status) : Outcome{};
+  if (outcome.kind == Outcome::Kind::kDone || outcome.first_failed > 0)
+    outcome.state = std::move(state);
+  return outcome;
 }
 
 std::string WebhookSignature(std::string_view secret, std::string_view id, int64_t seconds,
@@ -197,8 +233,11 @@ Outcome HttpFunction::Call(const Batch& batch, std::string_view kind, egress::Bo
   if (invoke) {
     headers.emplace_back("X-Amz-Invocation-Type", "RequestResponse");
   } else {
-    const std::string id = fmt::format("{}{}-{}-{}", kind, batch.uuid, batch.shard_id,
-                                       stream::SequenceNumberOf(batch.changes.front()->position));
+    // A final call is named after the end of its window.
+    const std::string first =
+        batch.changes.empty() ? fmt::format("final-{}", batch.window->window.end_micros / 1'000'000)
+                              : stream::SequenceNumberOf(batch.changes.front()->position);
+    const std::string id = fmt::format("{}{}-{}-{}", kind, batch.uuid, batch.shard_id, first);
     const int64_t seconds = dates_.NowMicros() / 1'000'000;
     headers.emplace_back("webhook-id", id);
     headers.emplace_back("webhook-timestamp", std::to_string(seconds));
@@ -222,7 +261,9 @@ Outcome HttpFunction::Call(const Batch& batch, std::string_view kind, egress::Bo
 }
 
 Outcome HttpFunction::Deliver(const Batch& batch) {
-  EventBody body(EventBody::kHead, batch, EventBody::kTail);
+  const std::string tail = batch.window == nullptr ? std::string(EventBody::kTail)
+                                                   : batch.window->TailOf(batch.shard_id);
+  EventBody body(EventBody::kHead, batch, tail);
   return Call(batch, "", &body);
 }
 

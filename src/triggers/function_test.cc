@@ -120,6 +120,49 @@ TEST_F(JudgeTest, PartsThatFailed) {
   }
 }
 
+TEST_F(JudgeTest, TheStateOfAWindow) {
+  using Kind = Outcome::Kind;
+  const WindowCall window;
+  batch_.window = &window;
+  for (const bool invoke : {true, false}) {
+    for (const char* body : {"", "null", "{}", R"({"state":null})", "[1]"})
+      EXPECT_EQ(Of(200, body, invoke).state, "{}") << body;
+    EXPECT_EQ(Of(200, R"({ "state" : {"a": {"n":1.10}, "b":"}"} , "x":{}})", invoke).state,
+              R"({"a": {"n":1.10}, "b":"}"})");
+    EXPECT_EQ(Of(200, R"({"state":7})", invoke).kind, Kind::kFailed);
+    EXPECT_EQ(Of(200, "ok", invoke).kind, Kind::kFailed);
+    EXPECT_EQ(Of(500, "", invoke).state, std::nullopt);
+  }
+  batch_.reports_failures = true;
+  std::string partial = Failing(3);
+  EXPECT_EQ(Of(200, partial).state, "{}");
+  partial.insert(1, R"("state":{"n":2},)");
+  EXPECT_EQ(Of(200, partial).state, R"({"n":2})");
+  EXPECT_EQ(Of(200, partial).first_failed, 2u);
+  EXPECT_EQ(Of(200, Failing(1)).state, std::nullopt) << "nothing is done";
+  batch_.changes.clear();
+  EXPECT_EQ(Of(200, partial).kind, Kind::kDone) << "a final call";
+}
+
+TEST(WindowCall, TellsOfTheWindow) {
+  WindowCall call{{1'764'259'200'000'000, 1'764'259'260'000'000,
+                   std::make_shared<const std::string>(R"({"n":1})")},
+                  false,
+                  true,
+                  "arn:x"};
+  EXPECT_EQ(call.TailOf("shardId-1"),
+            R"(],"window":{"start":"2025-11-27T16:00:00Z","end":"2025-11-27T16:01:00Z"},)"
+            R"("state":{"n":1},"shardId":"shardId-1","eventSourceARN":"arn:x",)"
+            R"("isFinalInvokeForWindow":false,"isWindowTerminatedEarly":true})");
+  call.window.state = nullptr;
+  call.final_call = true;
+  EXPECT_NE(call.TailOf("s").find(R"("state":{},)"), std::string::npos);
+  const Batch none;
+  const std::string tail = call.TailOf("s");
+  const EventBody body(EventBody::kHead, none, tail);
+  EXPECT_EQ(body.size(), EventBody::kHead.size() + tail.size());
+}
+
 TEST(Webhook, SignatureIsThatOfItsRule) {
   // Computed with Python's hmac module.
   const Batch batch;

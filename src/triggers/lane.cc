@@ -11,6 +11,8 @@ constexpr int64_t kReportMicros = 24 * int64_t{3'600'000'000};
 
 // Bytes that an event has around its records.
 constexpr size_t kEventFrame = 16;
+// Bytes that what is told of a window has around its state.
+constexpr size_t kWindowFrame = 1024;
 
 }  // namespace
 
@@ -80,11 +82,42 @@ bool Lane::DiscardAged(int64_t now) {
   return true;
 }
 
+bool Lane::IsOver(bool last, int64_t seen_micros) const {
+  if (early_ || rules_.tumbling_micros == 0) return true;
+  const int64_t end = tumbling_.open->end_micros;
+  if (!queue_.empty()) return queue_.front().created_micros >= end;
+  return last || seen_micros >= end + kLateMicros;
+}
+
+void Lane::Close() {
+  // The changes behind a window that ended early still belong to its time.
+  if (!early_ && rules_.tumbling_micros > 0) tumbling_.ended_micros = tumbling_.open->end_micros;
+  tumbling_.open.reset();
+  early_ = false;
+  final_attempts_ = failures_ = 0;
+  not_before_ = INT64_MIN;
+}
+
 bool Lane::FormBatch(int64_t now, bool last, int64_t* due) {
   size_t count = 0;
   size_t bytes = kEventFrame;
   bool full = false;
+  int64_t most_created = INT64_MAX;
+  std::optional<OpenWindow> window = tumbling_.open;
+  if (rules_.tumbling_micros > 0) {
+    if (!window) {
+      window =
+          OpenFor(queue_.front().created_micros, rules_.tumbling_micros, tumbling_.ended_micros);
+    }
+    most_created = window->end_micros - 1;
+    bytes += kWindowFrame + (window->state == nullptr ? 0 : window->state->size());
+  }
   for (const Change& change : queue_) {
+    // The first is of the window: otherwise that would be over.
+    if (count > 0 && change.created_micros > most_created) {
+      full = true;
+      break;
+    }
     bytes += change.json.size() + 1;
     if (count > 0 && bytes > rules_.event_bytes) {
       full = true;
@@ -95,18 +128,19 @@ bool Lane::FormBatch(int64_t now, bool last, int64_t* due) {
       break;
     }
   }
-  const int64_t window_ends =
-      std::min(window_from_, queue_.front().queued_micros) + rules_.window_micros;
+  int64_t window_ends = std::min(window_from_, queue_.front().queued_micros) + rules_.window_micros;
+  if (window) window_ends = std::min(window_ends, window->end_micros);
   if (!full && !last && now < window_ends) {
     *due = window_ends;
     return false;
   }
   pieces_.push_back({count, 0, 0});
+  tumbling_.open = std::move(window);
   window_from_ = INT64_MAX;
   return true;
 }
 
-Lane::Step Lane::Next(int64_t now, bool last) {
+Lane::Step Lane::Next(int64_t now, bool last, int64_t seen_micros) {
   Step step;
   while (true) {
     if (discard_) {
@@ -124,6 +158,14 @@ Lane::Step Lane::Next(int64_t now, bool last) {
       step.count = reporting_;
       step.condition = discard_->by_age ? "RecordAgeExceeded" : "RetryAttemptsExhausted";
       step.invocations = discard_->invocations;
+      return step;
+    }
+    if (pieces_.empty() && tumbling_.open && IsOver(last, seen_micros)) {
+      if (now < not_before_) {
+        step.due_micros = not_before_;
+        return step;
+      }
+      step.what = Do::kFinish;
       return step;
     }
     if (queue_.empty()) return step;
@@ -201,6 +243,31 @@ void Lane::DropDiscarded(bool reported) {
   if (discard_->count == 0) discard_.reset();
   failures_ = 0;
   not_before_ = INT64_MIN;
+}
+
+void Lane::OnFinished() { Close(); }
+
+void Lane::OnNotFinished(bool ran, int64_t now) {
+  if (ran) ++final_attempts_;
+  const bool exhausted = rules_.retries >= 0 && final_attempts_ > rules_.retries;
+  if (exhausted || now - tumbling_.open->end_micros > rules_.age_micros) {
+    ++counts_.windows_lost;
+    return Close();
+  }
+  Delay(now);
+}
+
+void Lane::SetState(std::string state) {
+  if (tumbling_.open) tumbling_.open->state = std::make_shared<const std::string>(std::move(state));
+}
+
+bool Lane::EndEarly() {
+  if (!tumbling_.open || tumbling_.open->state == nullptr) return false;
+  early_ = true;
+  pieces_.clear();
+  failures_ = 0;
+  not_before_ = INT64_MIN;
+  return true;
 }
 
 void Lane::OnReported(bool ok, int64_t now) {

@@ -4,6 +4,12 @@
 // it is delivered, exhausted or expired. A lane may forget changes that are added again later, in
 // the same order; it keeps what it knows of their batch. Pure: a lane is told the time and what
 // became of each batch, and says what to do now. Not thread-safe.
+//
+// With tumbling windows a batch has changes of one window only, and the function's answer is the
+// state that its next call of the window gets. A window opens with its first batch. It closes with
+// a final call, which has no changes, once nothing of it can come any more:
+//
+//   closed --batch--> open --over--> final call --delivered, or given up--> closed
 #pragma once
 
 #include <cstdint>
@@ -11,10 +17,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
 #include "stream/position.h"
+#include "triggers/tumbling.h"
 
 namespace stator::triggers {
 
@@ -37,7 +45,8 @@ struct LaneRules {
   int64_t age_micros = 0;  // older changes are discarded
   int64_t retries = -1;    // -1: no limit
   bool bisect = false;
-  bool reports = false;  // there is a destination for what is discarded
+  bool reports = false;         // there is a destination for what is discarded
+  int64_t tumbling_micros = 0;  // length of windows; 0: there are none
   size_t event_bytes = kMostEventBytes;
 };
 
@@ -46,7 +55,8 @@ class Lane {
   static constexpr int64_t kFirstDelayMicros = 100'000;
   static constexpr int64_t kLongestDelayMicros = 30'000'000;
 
-  enum class Do { kWait, kInvoke, kReport };
+  // kFinish: the final call of the window.
+  enum class Do { kWait, kInvoke, kReport, kFinish };
   struct Step {
     Do what = Do::kWait;
     size_t count = 0;                 // of the first changes, for kInvoke and kReport
@@ -56,18 +66,21 @@ class Lane {
   };
   struct Counts {
     uint64_t delivered = 0;
-    uint64_t exhausted = 0;   // changes discarded after their retries
-    uint64_t expired = 0;     // changes discarded for their age
-    uint64_t unreported = 0;  // changes whose report could not be delivered in a day
+    uint64_t exhausted = 0;     // changes discarded after their retries
+    uint64_t expired = 0;       // changes discarded for their age
+    uint64_t unreported = 0;    // changes whose report could not be delivered in a day
+    uint64_t windows_lost = 0;  // windows whose final call was given up
   };
 
-  Lane(LaneRules rules, Random& random) : rules_(rules), random_(random) {}
+  Lane(LaneRules rules, Random& random, Tumbling tumbling = {})
+      : rules_(rules), random_(random), tumbling_(std::move(tumbling)) {}
 
   void Add(Change change);
   // Returns true if there are enough changes for a batch.
   bool IsFull() const { return queue_.size() >= rules_.batch || bytes_ >= rules_.event_bytes; }
   // Returns what to do at `now`. `last`: no further change will come, so that no window waits.
-  Step Next(int64_t now, bool last);
+  // `seen_micros`: all changes that were made before this time have been added.
+  Step Next(int64_t now, bool last, int64_t seen_micros = INT64_MIN);
 
   // Forgets the changes behind the first `kept`. References to the others stay valid.
   void Forget(size_t kept);
@@ -85,6 +98,18 @@ class Lane {
   void OnNotRun(size_t delivered, int64_t now);
   // Takes the outcome of kReport.
   void OnReported(bool ok, int64_t now);
+  // Takes the outcomes of kFinish:
+  void OnFinished();
+  // `ran`: it was an attempt.
+  void OnNotFinished(bool ran, int64_t now);
+
+  // Takes the state that an answer to a batch of the window returned; before its outcome.
+  void SetState(std::string state);
+  // An answer had too large a state. Ends the window early, with the state from before, and returns
+  // true: the batch is to be delivered again, in a new window. False: there is no state from before.
+  bool EndEarly();
+  const Tumbling& tumbling() const { return tumbling_; }
+  bool early() const { return early_; }  // the open window ends early
 
   // The changes that are not delivered, the oldest first. Adding keeps references to elements.
   const std::deque<Change>& queue() const { return queue_; }
@@ -115,6 +140,9 @@ class Lane {
   void DropDiscarded(bool reported);
   void Delay(int64_t now);
   bool DiscardAged(int64_t now);
+  // Returns whether nothing of the open window can come any more.
+  bool IsOver(bool last, int64_t seen_micros) const;
+  void Close();
   // Returns false, and sets the time to ask again, if a batch waits for its window.
   bool FormBatch(int64_t now, bool last, int64_t* due);
 
@@ -128,6 +156,9 @@ class Lane {
   int64_t window_from_ = INT64_MAX;  // when the window of changes that were forgotten began
   int64_t not_before_ = INT64_MIN;
   int64_t failures_ = 0;
+  Tumbling tumbling_;
+  bool early_ = false;          // the open window ends early
+  int64_t final_attempts_ = 0;  // of the open window
   Counts counts_;
 };
 

@@ -356,5 +356,200 @@ TEST_F(LaneTest, NothingIsLostOrOvertakenAtRandom) {
   }
 }
 
+class TumblingTest : public LaneTest {
+ protected:
+  TumblingTest() {
+    rules_.tumbling_micros = 10 * kSecond;
+    rules_.retries = 2;
+  }
+  // A batch, answered with a state.
+  void Deliver(size_t count, const std::string& before, const std::string& after) {
+    const Lane::Step step = NextDue();
+    ASSERT_EQ(step.what, Lane::Do::kInvoke);
+    EXPECT_EQ(step.count, count);
+    EXPECT_EQ(State(), before);
+    lane().SetState(after);
+    lane().OnDone();
+  }
+  std::string State() {
+    const std::optional<OpenWindow>& open = lane().tumbling().open;
+    if (!open) return "none";
+    return open->state == nullptr ? "fresh" : *open->state;
+  }
+  Lane::Step Seen() { return lane().Next(now_, false, now_); }
+};
+
+TEST_F(TumblingTest, StateGoesFromCallToCallAndTheLastOneHasNoChanges) {
+  const int64_t start = now_ - now_ % (10 * kSecond);
+  now_ = start + kSecond;
+  Add(12);
+  Deliver(10, "fresh", "{\"n\":10}");
+  EXPECT_EQ(lane().tumbling().open->start_micros, start);
+  EXPECT_EQ(lane().tumbling().open->end_micros, start + 10 * kSecond);
+  Deliver(2, "{\"n\":10}", "{\"n\":12}");
+  EXPECT_EQ(Seen().what, Lane::Do::kWait);
+  now_ = start + 11 * kSecond;
+  EXPECT_EQ(Seen().what, Lane::Do::kWait) << "a change may come late";
+  now_ = start + 12 * kSecond;
+  EXPECT_EQ(Next().what, Lane::Do::kWait) << "nobody has looked for changes since";
+  const Lane::Step step = Seen();
+  EXPECT_EQ(step.what, Lane::Do::kFinish);
+  EXPECT_EQ(step.count, 0u);
+  EXPECT_EQ(State(), "{\"n\":12}");
+  lane().OnFinished();
+  EXPECT_EQ(State(), "none");
+  EXPECT_EQ(lane().tumbling().ended_micros, start + 10 * kSecond);
+  EXPECT_EQ(Seen().what, Lane::Do::kWait);
+}
+
+TEST_F(TumblingTest, ABatchHasChangesOfOneWindow) {
+  now_ -= now_ % (10 * kSecond);
+  Add(3);
+  now_ += 10 * kSecond;
+  Add(2);
+  Deliver(3, "fresh", "{\"n\":3}");
+  EXPECT_EQ(Next().what, Lane::Do::kFinish) << "a change of the next window says that it is over";
+  lane().OnFinished();
+  Deliver(2, "fresh", "{\"n\":2}");
+  // One that comes late is in the window that is open, and after its end in the next one.
+  lane().Add({{100, 0}, now_ - 5 * kSecond, now_, "{}"});
+  Deliver(1, "{\"n\":2}", "{\"n\":3}");
+  now_ += 12 * kSecond;
+  ASSERT_EQ(Seen().what, Lane::Do::kFinish);
+  lane().OnFinished();
+  const int64_t ended = lane().tumbling().ended_micros;
+  lane().Add({{101, 0}, now_ - 9 * kSecond, now_, "{}"});
+  Deliver(1, "fresh", "{}");
+  EXPECT_EQ(lane().tumbling().open->start_micros, ended);
+  EXPECT_EQ(lane().tumbling().open->end_micros, ended + 10 * kSecond);
+}
+
+TEST_F(TumblingTest, ABatchWaitsNoLongerThanItsWindow) {
+  rules_.window_micros = 300 * kSecond;
+  now_ += 8 * kSecond - now_ % (10 * kSecond);
+  Add(3);
+  const Lane::Step step = Next();
+  EXPECT_EQ(step.what, Lane::Do::kWait);
+  EXPECT_EQ(step.due_micros, now_ + 2 * kSecond);
+  now_ = step.due_micros;
+  Deliver(3, "fresh", "{}");
+}
+
+TEST_F(TumblingTest, AFailedBatchKeepsTheStateAndAPartThatIsDoneIsInIt) {
+  rules_.bisect = true;
+  Add(8);
+  ASSERT_EQ(Next().what, Lane::Do::kInvoke);
+  lane().OnFailed(0, now_);
+  Deliver(4, "fresh", "{\"n\":4}");
+  // The function names the third of the other four.
+  ASSERT_EQ(Next().count, 4u);
+  lane().SetState("{\"n\":6}");
+  lane().OnFailed(2, now_);
+  Deliver(2, "{\"n\":6}", "{\"n\":8}");
+}
+
+TEST_F(TumblingTest, ABatchThatIsGivenUpLeavesTheState) {
+  Add(1);
+  Deliver(1, "fresh", "{\"n\":1}");
+  Add(1);
+  for (int tries = 0; tries < 3; ++tries) {
+    ASSERT_EQ(NextDue().what, Lane::Do::kInvoke);
+    lane().OnFailed(0, now_);
+  }
+  Add(1);
+  Deliver(1, "{\"n\":1}", "{\"n\":2}");
+  EXPECT_EQ(lane().counts().exhausted, 1u);
+}
+
+TEST_F(TumblingTest, TheFinalCallHoldsUpTheNextWindowUntilItsRetriesAreOver) {
+  now_ -= now_ % (10 * kSecond);
+  Add(1);
+  Deliver(1, "fresh", "{\"n\":1}");
+  now_ += 10 * kSecond;
+  Add(1);
+  for (int tries = 0; tries < 50; ++tries) {
+    ASSERT_EQ(NextDue().what, Lane::Do::kFinish);
+    lane().OnNotFinished(/*ran=*/false, now_);
+  }
+  for (int tries = 0; tries < 3; ++tries) {
+    ASSERT_EQ(NextDue().what, Lane::Do::kFinish) << tries;
+    EXPECT_EQ(State(), "{\"n\":1}");
+    lane().OnNotFinished(/*ran=*/true, now_);
+  }
+  EXPECT_EQ(lane().counts().windows_lost, 1u);
+  Deliver(1, "fresh", "{}");
+}
+
+TEST_F(TumblingTest, AFinalCallIsTriedOnceHoweverOldItsWindowIs) {
+  rules_.retries = -1;
+  Add(1);
+  Deliver(1, "fresh", "{}");
+  now_ += 2 * kDay;
+  ASSERT_EQ(Seen().what, Lane::Do::kFinish);
+  lane().OnNotFinished(/*ran=*/true, now_);
+  EXPECT_EQ(State(), "none");
+  EXPECT_EQ(lane().counts().windows_lost, 1u);
+}
+
+TEST_F(TumblingTest, ATooLargeStateEndsTheWindowEarly) {
+  Add(2);
+  ASSERT_EQ(Next().what, Lane::Do::kInvoke);
+  EXPECT_FALSE(lane().EndEarly()) << "there is no state that a final call could have";
+  lane().OnFailed(0, now_);
+  Deliver(2, "fresh", "{\"n\":2}");
+  Add(3);
+  ASSERT_EQ(Next().count, 3u);
+  EXPECT_TRUE(lane().EndEarly());
+  EXPECT_TRUE(lane().early());
+  const OpenWindow before = *lane().tumbling().open;
+  ASSERT_EQ(Next().what, Lane::Do::kFinish);
+  EXPECT_EQ(State(), "{\"n\":2}");
+  lane().OnFinished();
+  EXPECT_FALSE(lane().early());
+  Deliver(3, "fresh", "{}");
+  EXPECT_EQ(lane().tumbling().open->end_micros, before.end_micros) << "the rest of the window";
+}
+
+TEST_F(TumblingTest, AClosedShardEndsItsWindow) {
+  Add(1);
+  Deliver(1, "fresh", "{}");
+  EXPECT_EQ(lane().Next(now_, /*last=*/true).what, Lane::Do::kFinish);
+}
+
+TEST_F(TumblingTest, AWindowThatWasOpenInTheStoreGoesOn) {
+  Tumbling stored;
+  stored.open = OpenFor(now_, 10 * kSecond, 0);
+  stored.open->state = std::make_shared<const std::string>("{\"n\":5}");
+  lane_ = std::make_unique<Lane>(rules_, random_, stored);
+  Add(1);
+  Deliver(1, "{\"n\":5}", "{\"n\":6}");
+  // A mapping that has no windows any more ends it.
+  stored = lane().tumbling();
+  rules_.tumbling_micros = 0;
+  lane_ = std::make_unique<Lane>(rules_, random_, stored);
+  Add(1);
+  ASSERT_EQ(Next().what, Lane::Do::kFinish);
+  lane().OnFinished();
+  EXPECT_EQ(lane().tumbling(), Tumbling());
+  EXPECT_EQ(Next().count, 1u);
+}
+
+TEST_F(TumblingTest, TheStateHasItsPartOfAnEvent) {
+  rules_.event_bytes = 10'000;
+  Add(1, 3000);
+  Deliver(1, "fresh", std::string(5000, 'x'));
+  Add(2, 3000);
+  EXPECT_EQ(Next().count, 1u);
+}
+
+TEST(OpenFor, WindowsOfAnotherLengthDoNotOverlap) {
+  const OpenWindow first = OpenFor(125 * kSecond, 60 * kSecond, 0);
+  EXPECT_EQ(first.start_micros, 120 * kSecond);
+  EXPECT_EQ(first.end_micros, 180 * kSecond);
+  const OpenWindow next = OpenFor(185 * kSecond, 100 * kSecond, first.end_micros);
+  EXPECT_EQ(next.start_micros, 180 * kSecond);
+  EXPECT_EQ(next.end_micros, 200 * kSecond);
+}
+
 }  // namespace
 }  // namespace stator::triggers

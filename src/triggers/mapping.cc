@@ -12,6 +12,8 @@ namespace stator::triggers {
 namespace {
 
 constexpr char kFormat = 1;
+constexpr char kWindowsFormat = 2;  // of a checkpoint
+constexpr size_t kCheckpointBytes = 13;
 constexpr size_t kHead = kv::kStampBytes + 1;
 
 Error Damaged() { return CorruptionError("An event source mapping in the store is damaged."); }
@@ -25,9 +27,9 @@ Status CheckRange(std::string_view member, int64_t value, int64_t least, int64_t
                   value, member, low ? "greater" : "less", low ? least : most));
 }
 
-std::string Framed(std::string_view content) {
+std::string Framed(std::string_view content, char format = kFormat) {
   std::string value(kHead, '\0');
-  value[kv::kStampBytes] = kFormat;
+  value[kv::kStampBytes] = format;
   value += content;
   return value;
 }
@@ -48,11 +50,19 @@ uint64_t Big(std::string_view bytes) {
 Status Mapping::Check() const {
   TRY(CheckRange("batchSize", batch, 1, kMostBatch));
   TRY(CheckRange("maximumBatchingWindowInSeconds", window_seconds, 0, kMostWindowSeconds));
+  TRY(CheckRange("tumblingWindowInSeconds", tumbling_seconds, 0, kMostTumblingSeconds));
   TRY(CheckRange("parallelizationFactor", parallel, 1, kMostParallel));
   TRY(CheckRange("maximumRetryAttempts", retries, -1, kMostRetries));
   if (age_seconds != -1)
     TRY(CheckRange("maximumRecordAgeInSeconds", age_seconds, kLeastAgeSeconds, kMostAgeSeconds));
+  TRY(CheckWindows());
   return CheckFilters();
+}
+
+Status Mapping::CheckWindows() const {
+  if (tumbling_seconds <= 0 || parallel == 1) return OkStatus();
+  return ValidationError(
+      "ParallelizationFactor must be 1 with TumblingWindowInSeconds: a shard has one state.");
 }
 
 Status Mapping::CheckFilters() const {
@@ -79,6 +89,7 @@ std::string Mapping::Encode() const {
   json.Key("Filters").Open('[');
   for (const std::string& filter : filters) json.Text(filter);
   json.Close(']').Field("OnFailure", on_failure);
+  if (tumbling_seconds > 0) json.Key("Tumbling").Whole(tumbling_seconds);
   json.Key("Modified").Whole(modified_micros).Close('}');
   return Framed(json.Take());
 }
@@ -125,6 +136,7 @@ Result<Mapping> Mapping::Decode(std::string_view value) {
     mapping.filters.emplace_back(filter);
   }
   text("OnFailure", &mapping.on_failure);
+  if (!json["Tumbling"].error()) whole("Tumbling", &mapping.tumbling_seconds);
   whole("Modified", &mapping.modified_micros);
   if (!good) return Damaged();
   return mapping;
@@ -135,17 +147,48 @@ std::string Checkpoint::Encode() const {
   AppendBig(next.stamp, 8, &content);
   AppendBig(next.index, 4, &content);
   content.push_back(ended ? 1 : 0);
-  return Framed(content);
+  if (tumbling == Tumbling()) return Framed(content);
+  AppendBig(static_cast<uint64_t>(tumbling.ended_micros), 8, &content);
+  content.push_back(tumbling.open ? 1 : 0);
+  if (tumbling.open) {
+    AppendBig(static_cast<uint64_t>(tumbling.open->start_micros), 8, &content);
+    AppendBig(static_cast<uint64_t>(tumbling.open->end_micros), 8, &content);
+    content.push_back(tumbling.open->state != nullptr ? 1 : 0);
+    if (tumbling.open->state != nullptr) content += *tumbling.open->state;
+  }
+  return Framed(content, kWindowsFormat);
 }
 
 Result<Checkpoint> Checkpoint::Decode(std::string_view value) {
-  if (value.size() != kHead + 13 || value[kv::kStampBytes] != kFormat)
-    return CorruptionError("A checkpoint of an event source mapping is damaged.");
+  const Error damaged = CorruptionError("A checkpoint of an event source mapping is damaged.");
+  if (value.size() < kHead + kCheckpointBytes) return damaged;
+  const char format = value[kv::kStampBytes];
+  if (format != kWindowsFormat && (format != kFormat || value.size() != kHead + kCheckpointBytes))
+    return damaged;
   Checkpoint checkpoint;
   checkpoint.stamp = kv::StampOf(value);
   checkpoint.next.stamp = Big(value.substr(kHead, 8));
   checkpoint.next.index = static_cast<uint32_t>(Big(value.substr(kHead + 8, 4)));
-  checkpoint.ended = value.back() != 0;
+  checkpoint.ended = value[kHead + kCheckpointBytes - 1] != 0;
+  if (format == kFormat) return checkpoint;
+  std::string_view windows = value.substr(kHead + kCheckpointBytes);
+  if (windows.size() < 9) return damaged;
+  checkpoint.tumbling.ended_micros = static_cast<int64_t>(Big(windows.substr(0, 8)));
+  const bool open = windows[8] != 0;
+  windows.remove_prefix(9);
+  if (!open) {
+    if (!windows.empty()) return damaged;
+    return checkpoint;
+  }
+  if (windows.size() < 17) return damaged;
+  OpenWindow& window = checkpoint.tumbling.open.emplace();
+  window.start_micros = static_cast<int64_t>(Big(windows.substr(0, 8)));
+  window.end_micros = static_cast<int64_t>(Big(windows.substr(8, 8)));
+  const bool has_state = windows[16] != 0;
+  windows.remove_prefix(17);
+  if (has_state) window.state = std::make_shared<const std::string>(windows);
+  if (has_state ? windows.empty() || windows.size() > kMostStateBytes : !windows.empty())
+    return damaged;
   return checkpoint;
 }
 

@@ -5,7 +5,11 @@
 //   key := "m/" uuid                             value := stamp:8 01 json     a mapping
 //        | "u/" table "/" label LF function      value := stamp:8 01 uuid     keeps pairs unique
 //        | "c/" uuid "/" shard:8 hex             value := stamp:8 01 position:8 index:4 ended:1
+//                                                       | stamp:8 02 position:8 index:4 ended:1
+//                                                         windows
+//   windows := last_end:8 open:1 [start:8 end:8 has_state:1 state]    of tumbling windows; micros
 //   json has the members of Lambda's API, in text; readers ignore unknown ones
+//   value 02 is written only with the feature kWindowsFeature, as are mappings with a window
 //   numbers are big-endian; position and index: a stream::Position, before which all is delivered
 #pragma once
 
@@ -18,11 +22,14 @@
 #include "base/result.h"
 #include "kv/engine.h"
 #include "stream/position.h"
+#include "triggers/tumbling.h"
 
 namespace stator::triggers {
 
 inline constexpr kv::Tablet kTriggersTablet = {kv::Space::kCatalog, 8};
-inline constexpr std::string_view kFeature = "triggers";  // of kv/features.cc
+// Features of kv/features.cc: mappings, and those with tumbling windows.
+inline constexpr std::string_view kFeature = "triggers";
+inline constexpr std::string_view kWindowsFeature = "trigger-windows";
 
 // [D] Limits of the service.
 inline constexpr int64_t kMostBatch = 10'000;
@@ -31,6 +38,7 @@ inline constexpr int64_t kMostRetries = 10'000;
 inline constexpr int64_t kLeastAgeSeconds = 60;
 inline constexpr int64_t kMostAgeSeconds = 604'800;
 inline constexpr int64_t kMostParallel = 10;
+inline constexpr int64_t kMostTumblingSeconds = 900;
 
 struct Mapping {
   std::string uuid;
@@ -42,6 +50,7 @@ struct Mapping {
   bool declared = false;  // by stator.toml
   int64_t batch = 100;
   int64_t window_seconds = 0;
+  int64_t tumbling_seconds = 0;  // length of tumbling windows; 0: none
   int64_t parallel = 1;
   int64_t age_seconds = -1;  // -1: as long as the stream keeps records
   int64_t retries = -1;      // -1: as long as the stream keeps records
@@ -53,8 +62,10 @@ struct Mapping {
 
   bool operator==(const Mapping&) const = default;
   // Returns kValidation, in the service's words, for a number outside its limits, for too many
-  // filters, and for one that is no pattern or can match nothing.
+  // filters, for one that is no pattern or can match nothing, and as CheckWindows.
   Status Check() const;
+  // Checks what goes together with tumbling windows.
+  Status CheckWindows() const;
   // Checks the filters alone.
   Status CheckFilters() const;
   std::string Encode() const;
@@ -71,6 +82,7 @@ struct Checkpoint {
   stream::Position next;
   bool ended = false;  // the shard is closed and all of it is delivered
   uint64_t stamp = 0;  // of the entry; 0: there is none
+  Tumbling tumbling = {};
 
   std::string Encode() const;
   static Result<Checkpoint> Decode(std::string_view value);

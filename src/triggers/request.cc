@@ -129,10 +129,6 @@ Status RefuseForeign(object request) {
     if (found->get(members) == simdjson::SUCCESS && members.size() == 0) continue;
     return InvalidValue(fmt::format("{} is not supported by Stator for streams of tables.", name));
   }
-  int64_t tumbling = 0;
-  TRY(Whole(request, "TumblingWindowInSeconds", &tumbling));
-  if (tumbling != 0)
-    return InvalidValue("TumblingWindowInSeconds is not supported by this version of Stator.");
   return OkStatus();
 }
 
@@ -169,6 +165,7 @@ Result<Members> ReadMembers(object request, bool for_update, Mapping* mapping) {
   TRY(Flag(request, "Enabled", &mapping->enabled));
   TRY(Whole(request, "BatchSize", &mapping->batch));
   TRY(Whole(request, "MaximumBatchingWindowInSeconds", &mapping->window_seconds));
+  TRY(Whole(request, "TumblingWindowInSeconds", &mapping->tumbling_seconds));
   TRY(Whole(request, "ParallelizationFactor", &mapping->parallel));
   TRY(Whole(request, "MaximumRecordAgeInSeconds", &mapping->age_seconds));
   TRY(Whole(request, "MaximumRetryAttempts", &mapping->retries));

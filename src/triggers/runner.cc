@@ -108,6 +108,11 @@ std::shared_ptr<const Plan> Runner::PlanOf(const Mapping& mapping, std::shared_p
     return nullptr;
   }
   plan->function = *function;
+  if (mapping.tumbling_seconds > 0 && !AnswersWithState(*function)) {
+    *problem = "tumbling windows are for functions with lambda or url, and " + function->name +
+               " is an archive";
+    return nullptr;
+  }
   if (mapping.on_failure.empty()) return plan;
   const FunctionSettings* const destination =
       FindDestination(mapping.on_failure, &plan->destination_name);

@@ -8,6 +8,7 @@
 
 #include "base/json_writer.h"
 #include "base/log.h"
+#include "base/time_text.h"
 #include "ops/streams.h"
 #include "stream/reader.h"
 #include "table/store.h"
@@ -54,7 +55,7 @@ Status SetMember(const std::string& name, const std::vector<std::string>& values
   static constexpr Whole kWholes[] = {
       {"batch-size", &Mapping::batch},         {"window", &Mapping::window_seconds},
       {"parallelization", &Mapping::parallel}, {"maximum-age", &Mapping::age_seconds},
-      {"retries", &Mapping::retries},
+      {"retries", &Mapping::retries},          {"tumbling-window", &Mapping::tumbling_seconds},
   };
   for (const Whole& whole : kWholes) {
     if (whole.name != name) continue;
@@ -79,8 +80,9 @@ Status SetMember(const std::string& name, const std::vector<std::string>& values
     mapping->on_failure = text;
   } else {
     return ValidationError(name +
-                           " is none of table, function, start, batch-size, window, filters, "
-                           "parallelization, maximum-age, retries, bisect, report-failures and "
+                           " is none of table, function, start, batch-size, window, "
+                           "tumbling-window, filters, parallelization, maximum-age, retries, "
+                           "bisect, report-failures and "
                            "on-failure");
   }
   return OkStatus();
@@ -327,6 +329,15 @@ std::string Runner::Report() const {
         json.Key("queued").Whole(static_cast<int64_t>(view.queued));
         json.Key("queued_bytes").Whole(static_cast<int64_t>(view.queued_bytes));
         json.Key("failures_in_a_row").Whole(view.failures);
+        if (view.window) {
+          json.Key("window").Open('{').Field("start", FormatTime(view.window->start_micros));
+          json.Field("end", FormatTime(view.window->end_micros));
+          json.Key("state_bytes")
+              .Whole(view.window->state == nullptr
+                         ? 0
+                         : static_cast<int64_t>(view.window->state->size()));
+          json.Close('}');
+        }
         json.Field("lag_seconds", static_cast<double>(view.lag_micros) / 1e6).Close('}');
       }
     }

@@ -58,9 +58,11 @@ Error Translated(const Error& error) {
   return error;
 }
 
-// Mapping::Check with the error of this API for filters.
+// Mapping::Check with the error of this API for filters and windows.
 Status CheckRules(const Mapping& mapping) {
   if (const Status good = mapping.CheckFilters(); !good.ok())
+    return InvalidValue(good.error().message());
+  if (const Status good = mapping.CheckWindows(); !good.ok())
     return InvalidValue(good.error().message());
   return mapping.Check();
 }
@@ -322,6 +324,11 @@ Status Service::CheckFits(const Mapping& mapping, const FunctionSettings& functi
         "ParallelizationFactor must be 1 for a function that is a directory: its files are named "
         "after the order of the shard.");
   }
+  if (mapping.tumbling_seconds > 0 && !AnswersWithState(function)) {
+    return InvalidValue(
+        "TumblingWindowInSeconds is for a function with lambda or url: an archive "
+        "answers with no state.");
+  }
   if (mapping.on_failure.empty()) return OkStatus();
   std::string name;
   if (runner_.FindDestination(mapping.on_failure, &name) == nullptr) {
@@ -364,7 +371,7 @@ std::string Service::Render(const Mapping& mapping, const Tally::Result& result,
   rest.Key("ParallelizationFactor").Whole(mapping.parallel);
   rest.Field("StartingPosition", mapping.latest ? "LATEST" : "TRIM_HORIZON");
   rest.Field("State", state).Field("StateTransitionReason", "User action");
-  rest.Key("TumblingWindowInSeconds").Whole(0).Close('}');
+  rest.Key("TumblingWindowInSeconds").Whole(mapping.tumbling_seconds).Close('}');
   std::string tail = rest.Take();
   tail.pop_back();
   tail.front() = ',';

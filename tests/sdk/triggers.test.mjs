@@ -138,7 +138,6 @@ describe('triggers', { skip: own ? false : 'needs a server of its own' }, () => 
     await refused({ FilterCriteria: { Filters: [{ Pattern: '{"dynamodb":{"NewImage":{"n":{"N":[{"numeric":[">",1]}]}}}}' }] } },
       kInvalid, 'it can match no record');
     await refused({ DestinationConfig: { OnFailure: { Destination: 'arn:aws:sqs:us-east-1:000000000000:missing' } } }, kInvalid, 'does not exist');
-    await refused({ TumblingWindowInSeconds: 5 }, kInvalid, 'TumblingWindowInSeconds');
     await refused({ Tags: { a: 'b' } }, kInvalid, 'Tags');
     await refused({ FunctionName: 'dead-letters', ParallelizationFactor: 2 }, kInvalid, 'directory');
     assert.equal((await mappings.get('no-uuid')).status, 404);
