@@ -15,7 +15,7 @@ namespace {
 constexpr double kLeft = 90;
 constexpr double kWidth = 840;  // of the plots
 constexpr double kChart = 90;   // height of what is consumed
-constexpr double kMost = 320;   // height of the heat
+constexpr double kMost = 320;   // height of the heat, unless rows with names take more
 constexpr size_t kMostRows = 160;
 
 constexpr double kCounts = 34;  // height of the number of partitions
@@ -23,6 +23,8 @@ constexpr int kShades = 20;
 constexpr size_t kMostMarks = 400;
 constexpr size_t kNameColumns = 10;  // a hot band this wide has room for a name
 constexpr double kNameHeight = 12;
+constexpr size_t kNamedRows = 48;  // up to this number each has room for a name
+constexpr double kNameDrop = 4;    // of the base line below the middle
 constexpr size_t kNameBytes = 40;
 constexpr double kLetter = 6;  // width of one, nearly
 
@@ -211,7 +213,8 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
   // Very many partitions share a line, which shows the hottest of them.
   const size_t group = (r.rows.size() + kMostRows - 1) / kMostRows;
   const size_t lines = (r.rows.size() + group - 1) / group;
-  const double height = std::clamp(kMost / static_cast<double>(lines), 2.0, 24.0);
+  const double height =
+      std::clamp(kMost / static_cast<double>(lines), lines <= kNamedRows ? kNameHeight : 2.0, 24.0);
   const double step = kWidth / static_cast<double>(r.columns.size());
   for (size_t line = 0; line < lines; ++line) {
     const double y = top + height * static_cast<double>(line);
@@ -283,8 +286,6 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
   for (size_t line = 0; line < lines; ++line) {
     const Row& row = r.rows[line * group];
     const Row* above = line > 0 ? &r.rows[(line - 1) * group] : nullptr;
-    const double y =
-        top + height * static_cast<double>(line) + std::max(height / 2 + 4, kNameHeight - 3);
     if (row.hottest.size() != r.columns.size()) break;
     for (size_t column = 0; column < r.columns.size();) {
       const auto hot = [&](size_t c) {
@@ -293,7 +294,17 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
       };
       size_t end = column;
       while (end < r.columns.size() && hot(end)) ++end;
-      // The row above may be of the same partition then, and has the name.
+      // Rows of one partition are one band: the name is in its middle, and once.
+      size_t last = line;
+      while (end > column && last + 1 < lines &&
+             r.rows[(last + 1) * group].hottest.size() == r.columns.size() &&
+             r.rows[(last + 1) * group].hottest[column] == row.hottest[column]) {
+        ++last;
+      }
+      const double middle = top + height * (static_cast<double>(line + last + 1) / 2);
+      const double bottom = top + height * static_cast<double>(lines);
+      const double y =
+          std::max(top + kNameHeight - 3, std::min(middle + kNameDrop, bottom - kNameDrop / 2));
       const bool above_has =
           above != nullptr && end > column && row.hottest[column] == above->hottest[column];
       const size_t room = r.names_short ? 1 : std::min(kNameColumns, r.columns.size());
