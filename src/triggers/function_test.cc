@@ -145,11 +145,12 @@ TEST_F(JudgeTest, TheStateOfAWindow) {
 }
 
 TEST(WindowCall, TellsOfTheWindow) {
-  WindowCall call{{1'764'259'200'000'000, 1'764'259'260'000'000,
-                   std::make_shared<const std::string>(R"({"n":1})")},
-                  false,
-                  true,
-                  "arn:x"};
+  WindowCall call;
+  call.window.start_micros = 1'764'259'200'000'000;
+  call.window.end_micros = 1'764'259'260'000'000;
+  call.window.state = std::make_shared<const std::string>(R"({"n":1})");
+  call.early = true;
+  call.stream_arn = "arn:x";
   EXPECT_EQ(call.TailOf("shardId-1"),
             R"(],"window":{"start":"2025-11-27T16:00:00Z","end":"2025-11-27T16:01:00Z"},)"
             R"("state":{"n":1},"shardId":"shardId-1","eventSourceARN":"arn:x",)"
