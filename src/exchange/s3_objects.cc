@@ -43,7 +43,7 @@ class S3Objects final : public ObjectStore {
                                        size_t most) override {
     TRY(CheckMayUse(bucket));
     std::vector<ObjectInfo> list;
-    TRY(client_->ListAll(bucket, prefix, [&](const s3::Object& object) -> Status {
+    TRY(client_->ListAll(bucket, prefix, SIZE_MAX, [&](const s3::Object& object) -> Status {
       if (list.size() == most) {
         return Error(ErrorCode::kLimitExceeded,
                      fmt::format("The prefix has more than {} objects.", most));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api_client/signed_headers.h"
+#include "base/printable.h"
 #include "s3/xml.h"
 
 namespace stator::s3 {
@@ -230,21 +231,36 @@ Result<Page> Client::List(const std::string& bucket, std::string_view prefix,
     std::string plain = encoded;
     std::replace(plain.begin(), plain.end(), '+', ' ');
     const std::vector<access::QueryParameter> decoded = access::ParseQuery("k=" + plain);
-    page.objects.push_back({decoded.empty() ? encoded : decoded.front().value,
-                            NumberIn(TextIn(contents, "Size")), TextIn(contents, "LastModified")});
+    std::string key = decoded.empty() ? encoded : decoded.front().value;
+    if (!key.starts_with(prefix)) {  // callers take the prefix off
+      return Error(ErrorCode::kUnavailable,
+                   fmt::format("GET {}/{}: the answer has the object {}, which does not begin with "
+                               "the prefix that was asked for, {}",
+                               place(), bucket, Printable(key.substr(0, kMostShown)), prefix));
+    }
+    page.objects.push_back(
+        {std::move(key), NumberIn(TextIn(contents, "Size")), TextIn(contents, "LastModified")});
   }
   if (TextIn(reply.body, "IsTruncated") == "true")
     page.next = TextIn(reply.body, "NextContinuationToken");
   return page;
 }
 
-Status Client::ListAll(const std::string& bucket, std::string_view prefix,
+Status Client::ListAll(const std::string& bucket, std::string_view prefix, size_t most,
                        FunctionRef<Status(const Object& object)> visit) {
   std::string from;
+  size_t visited = 0;
   int empty = 0;
   while (true) {
     ASSIGN_OR_RETURN(const Page page, List(bucket, prefix, from));
-    for (const Object& object : page.objects) TRY(visit(object));
+    for (const Object& object : page.objects) {
+      if (visited++ == most) {
+        return Error(ErrorCode::kLimitExceeded,
+                     fmt::format("{}/{} has more than {} objects that begin with {}", place(),
+                                 bucket, most, prefix));
+      }
+      TRY(visit(object));
+    }
     // A server that goes round in circles is left.
     if (page.next.empty() || page.next == from) return OkStatus();
     empty = page.objects.empty() ? empty + 1 : 0;

@@ -71,10 +71,12 @@ class Client {
   Status Put(const std::string& bucket, const std::string& key, std::string_view body);
   // OK if there is none.
   Status Delete(const std::string& bucket, const std::string& key);
-  // Returns objects whose keys begin with `prefix`, by key, up to 1000. `from`: Page::next.
+  // Returns objects whose keys begin with `prefix`, by key, up to 1000. `from`: Page::next. An
+  // answer with another key is refused.
   Result<Page> List(const std::string& bucket, std::string_view prefix, const std::string& from);
-  // Visits all of them, page by page. Ends with the first error, and returns it.
-  Status ListAll(const std::string& bucket, std::string_view prefix,
+  // Visits all of them, page by page. Ends with the first error, and returns it: kLimitExceeded if
+  // there are more than `most`, as of a server that goes round in circles.
+  Status ListAll(const std::string& bucket, std::string_view prefix, size_t most,
                  FunctionRef<Status(const Object& object)> visit);
 
   // An object in parts: it appears with CompleteParts. Parts are numbered from 1.

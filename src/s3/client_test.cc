@@ -125,15 +125,15 @@ TEST_F(S3Client, TheBytesOfAnObjectAreNoErrorOfTheServer) {
 
 TEST_F(S3Client, AListHasPagesWithKeysOfAnyBytes) {
   Serve({Answer("200 OK",
-                "<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>a/b%2Bc+d%0A</Key>"
+                "<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>a/+b%2Bc+d%0A</Key>"
                 "<Size>12</Size></Contents><NextContinuationToken>n=/</NextContinuationToken>"
                 "</ListBucketResult>"),
          Answer("200 OK",
-                "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>z</Key>"
+                "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>a/+z</Key>"
                 "<Size>0</Size></Contents></ListBucketResult>")});
   const Page first = client_->List("bucket", "a/ ", "").value();
   ASSERT_EQ(first.objects.size(), 1u);
-  EXPECT_EQ(first.objects[0].key, "a/b+c d\n");
+  EXPECT_EQ(first.objects[0].key, "a/ b+c d\n");
   EXPECT_EQ(first.objects[0].bytes, 12u);
   EXPECT_EQ(first.next, "n=/");
   const Page second = client_->List("bucket", "a/ ", first.next).value();
@@ -152,10 +152,37 @@ TEST_F(S3Client, AListThatNeverEndsIsLeft) {
   }
   Serve(std::move(answers));
   const Status listed =
-      client_->ListAll("bucket", "", [](const Object&) -> Status { return OkStatus(); });
+      client_->ListAll("bucket", "", 10, [](const Object&) -> Status { return OkStatus(); });
   ASSERT_FALSE(listed.ok());
   EXPECT_NE(listed.error().message().find("pages without an object"), std::string::npos);
   EXPECT_EQ(requests_.size(), 100u);
+}
+
+TEST_F(S3Client, AListThatGoesRoundInCirclesIsLeft) {
+  std::deque<std::string> answers;
+  for (int i = 0; i < 20; ++i) {
+    answers.push_back(Answer(
+        "200 OK", fmt::format("<L><IsTruncated>true</IsTruncated><Contents><Key>a{}</Key>"
+                              "</Contents><NextContinuationToken>{}</NextContinuationToken></L>",
+                              i % 2, i % 2)));
+  }
+  Serve(std::move(answers));
+  int visited = 0;
+  const Status listed = client_->ListAll("bucket", "a", 10, [&visited](const Object&) -> Status {
+    ++visited;
+    return OkStatus();
+  });
+  ASSERT_FALSE(listed.ok());
+  EXPECT_EQ(listed.error().code(), ErrorCode::kLimitExceeded);
+  EXPECT_NE(listed.error().message().find("more than 10 objects"), std::string::npos);
+  EXPECT_EQ(visited, 10);
+}
+
+TEST_F(S3Client, AKeyThatWasNotAskedForIsRefused) {
+  Serve({Answer("200 OK", "<L><Contents><Key>a</Key><Size>1</Size></Contents></L>")});
+  const Result<Page> page = client_->List("bucket", "backups/of/shop/", "");
+  ASSERT_FALSE(page.ok());
+  EXPECT_NE(page.error().message().find("the object a, which does not begin"), std::string::npos);
 }
 
 TEST_F(S3Client, APageOfMoreObjectsThanWereAskedForIsRefused) {

@@ -6,12 +6,15 @@
 
 #include "base/time_text.h"
 #include "s3/client.h"
+#include "store_backup/manifest.h"
 #include "store_backup/place.h"
 #include "transfer/s3_object.h"
 
 namespace stator::store_backup {
 namespace {
 
+// More objects of a folder than all backups that anyone keeps have.
+constexpr size_t kMostListed = 2'000'000;
 constexpr int64_t kInUseMicros = int64_t{24} * 3600 * 1'000'000;
 
 class S3Place final : public Place {
@@ -29,10 +32,12 @@ class S3Place final : public Place {
   Result<std::vector<Entry>> List(std::string_view folder) override {
     std::vector<Entry> found;
     const int64_t now = clock_.NowMicros();
-    TRY(client_->ListAll(bucket_, fmt::format("{}{}/", prefix_, folder),
+    TRY(client_->ListAll(bucket_, fmt::format("{}{}/", prefix_, folder), kMostListed,
                          [&](const s3::Object& object) {
+                           std::string name = object.key.substr(prefix_.size());
+                           if (!IsNameHere(name)) return OkStatus();
                            const std::optional<int64_t> written = ParseTime(object.modified);
-                           found.push_back({object.key.substr(prefix_.size()), object.bytes,
+                           found.push_back({std::move(name), object.bytes,
                                             !written || *written + kInUseMicros > now});
                            return OkStatus();
                          }));

@@ -17,6 +17,8 @@
 namespace stator::transfer {
 namespace {
 
+// Of a prefix: 64 TB of backups, in objects of 64 MB.
+constexpr size_t kMostObjects = 1'000'000;
 constexpr std::string_view kPublished = "PUBLISHED";
 // The leavings of a crash go after this time. No job of another server that is still writing takes
 // longer (Backups::kMostMicros).
@@ -38,7 +40,7 @@ class S3Folders final : public Folders {
     };
     std::map<std::string, Found> folders;
     TRY(client_->CheckBucket(bucket_));
-    TRY(client_->ListAll(bucket_, prefix_, [&](const s3::Object& object) {
+    TRY(client_->ListAll(bucket_, prefix_, kMostObjects, [&](const s3::Object& object) {
       const std::string_view name = std::string_view(object.key).substr(prefix_.size());
       const size_t slash = name.find('/');
       if (slash == std::string_view::npos) return OkStatus();
@@ -78,9 +80,9 @@ class S3Folders final : public Folders {
 
   Status Remove(const std::string& folder) override {
     TRY(client_->Delete(bucket_, KeyOf(folder, kPublished)));
-    return client_->ListAll(bucket_, KeyOf(folder, ""), [&](const s3::Object& object) {
-      return client_->Delete(bucket_, object.key);
-    });
+    return client_->ListAll(
+        bucket_, KeyOf(folder, ""), kMostObjects,
+        [&](const s3::Object& object) { return client_->Delete(bucket_, object.key); });
   }
 
   void Cancel() override { client_->Cancel(); }

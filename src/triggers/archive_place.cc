@@ -105,6 +105,9 @@ class Directory final : public ArchivePlace {
 
 class Bucket final : public ArchivePlace {
  public:
+  // Far above the files that a shard fills in an hour.
+  static constexpr size_t kMostNames = 100'000;
+
   Bucket(s3::Options options, s3::Place place, const Clock& clock)
       : client_(std::move(options), clock), place_(std::move(place)) {}
 
@@ -119,10 +122,11 @@ class Bucket final : public ArchivePlace {
   }
   Result<std::vector<std::string>> List(const std::string& prefix) override {
     std::vector<std::string> names;
-    TRY(client_.ListAll(place_.bucket, place_.prefix + prefix, [&](const s3::Object& object) {
-      names.push_back(object.key.substr(place_.prefix.size()));
-      return OkStatus();
-    }));
+    TRY(client_.ListAll(place_.bucket, place_.prefix + prefix, kMostNames,
+                        [&](const s3::Object& object) {
+                          names.push_back(object.key.substr(place_.prefix.size()));
+                          return OkStatus();
+                        }));
     return names;
   }
   Status Write(const std::string& name, std::string_view bytes) override {
