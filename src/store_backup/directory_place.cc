@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "store_backup/manifest.h"
 #include "store_backup/place.h"
 #include "transfer/file_object.h"
 
@@ -59,7 +60,7 @@ class DirectoryPlace final : public Place {
       if (made) TRY(transfer::SyncDirectory(directory_));
     }
     TRY(transfer::SyncDirectory(fs::absolute(directory_).parent_path().string()));
-    FileHandle file(::open(PathOf("LOCK").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    FileHandle file(::open(PathOf("LOCK").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
     if (file.fd() < 0) return FileError("create", PathOf("LOCK"), errno);
     if (::flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return FileError("lock", PathOf("LOCK"), errno);
@@ -84,8 +85,8 @@ class DirectoryPlace final : public Place {
       const std::string name = it->path().filename().string();
       std::error_code gone;
       const uintmax_t bytes = it->file_size(gone);
-      if (!gone && !name.ends_with(kPartial))
-        found.push_back({fmt::format("{}/{}", folder, name), bytes});
+      std::string entry = fmt::format("{}/{}", folder, name);
+      if (!gone && IsNameHere(entry)) found.push_back({std::move(entry), bytes});
     }
     if (error) return FileError("list", path, error.value());
     std::sort(found.begin(), found.end(),
@@ -107,7 +108,8 @@ class DirectoryPlace final : public Place {
 
   Result<std::unique_ptr<transfer::ObjectReader>> Read(const std::string& name) override {
     std::string path = PathOf(name);
-    FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // Without waiting: a pipe in the place of an object has no writer.
+    FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file.fd() < 0 && errno == ENOENT)
       return Error(ErrorCode::kResourceNotFound, fmt::format("The file {} is missing.", path));
     if (file.fd() < 0) return FileError("open", path, errno);

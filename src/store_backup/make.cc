@@ -254,6 +254,12 @@ Result<Backup> MakeBackup(kv::Engine& engine, const std::string& data_dir, Place
   ASSIGN_OR_RETURN(const std::vector<std::string> ids, BackupIds(place));
   // A damaged manifest has a number, too.
   for (const std::string& id : ids) backup.number = std::max(backup.number, NumberIn(id));
+  if (backup.number == kMostNumber) {
+    return Error(ErrorCode::kUnavailable,
+                 fmt::format("{} has the last number that a backup may have, in {}. Name another "
+                             "place, or remove that manifest.",
+                             ManifestName(ids.back()), place.name()));
+  }
   ++backup.number;
 
   const std::string checkpoint = CheckpointOf(data_dir);

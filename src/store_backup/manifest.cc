@@ -21,7 +21,7 @@ constexpr std::string_view kFormat = "stator-store-backup";
 constexpr int64_t kVersion = 1;
 constexpr size_t kHashDigits = 32;
 constexpr size_t kNumberDigits = 8;
-constexpr std::string_view kFolder = "backups/", kSuffix = ".json";
+constexpr std::string_view kFolder = "backups/", kSuffix = ".json", kObjects = "objects/";
 
 bool IsHash(std::string_view text) {
   return text.size() == kHashDigits && std::all_of(text.begin(), text.end(), [](char c) {
@@ -95,7 +95,20 @@ std::string_view IdInName(std::string_view name) {
 }
 
 std::string ObjectName(const File& file) {
-  return fmt::format("objects/{}-{}", file.hash, file.bytes);
+  return fmt::format("{}{}-{}", kObjects, file.hash, file.bytes);
+}
+
+bool IsNameHere(std::string_view name) {
+  if (!IdInName(name).empty()) return true;
+  if (!name.starts_with(kObjects)) return false;
+  name.remove_prefix(kObjects.size());
+  if (!IsHash(name.substr(0, kHashDigits))) return false;
+  name.remove_prefix(kHashDigits);
+  if (!name.starts_with('-')) return false;
+  name.remove_prefix(1);
+  uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), bytes);
+  return error == std::errc() && end == name.data() + name.size();
 }
 
 std::string HashOf(std::string_view text) {

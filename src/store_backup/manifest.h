@@ -41,6 +41,7 @@ struct Backup {
 
 // Returns "00000012-20261127T112031Z".
 std::string IdOf(uint64_t number, int64_t as_of_micros);
+inline constexpr uint64_t kMostNumber = 99'999'999;
 // Returns the number in an id; 0 if it is none.
 uint64_t NumberIn(std::string_view id);
 // Returns "backups/ID.json".
@@ -49,6 +50,8 @@ std::string ManifestName(std::string_view id);
 std::string_view IdInName(std::string_view name);
 // Returns "objects/HASH-BYTES".
 std::string ObjectName(const File& file);
+// Whether a backup's manifest or object may have this name. Others are somebody else's.
+bool IsNameHere(std::string_view name);
 
 // Returns the XXH3-128 of a text as 32 hex digits.
 std::string HashOf(std::string_view text);

@@ -36,7 +36,8 @@ class Place {
   // objects that a killed process has left unfinished.
   virtual Status Begin() = 0;
   virtual void End() = 0;
-  // Returns the objects below a folder ("objects", "backups"), by name. None if there is no place.
+  // Returns the objects below a folder ("objects", "backups") that have names of backups
+  // (IsNameHere), by name: others stay as they are. None if there is no place.
   virtual Result<std::vector<Entry>> List(std::string_view folder) = 0;
   // Writes an object, which appears whole with Finish and takes the place of an earlier one.
   virtual Result<std::unique_ptr<transfer::ObjectWriter>> Write(const std::string& name) = 0;

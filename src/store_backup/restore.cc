@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -34,8 +35,9 @@ std::string PathOf(const std::string& directory, std::string_view name) {
   return fmt::format("{}/{}", directory, name);
 }
 
-// Leaves an empty directory with the mark in it.
-Status Prepare(const std::string& directory) {
+// Leaves an empty directory with the mark in it, which is locked while it is open: so nobody else
+// empties the directory, or takes the files of a second restore for its own.
+Result<FileHandle> Prepare(const std::string& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) return FileError("create the directory", directory, error.value());
@@ -52,15 +54,21 @@ Status Prepare(const std::string& directory) {
         fmt::format("{} is not empty: it holds {}. Name a directory that is new or empty.",
                     directory, found.front().filename().string()));
   }
-  const FileHandle mark(
-      ::open(PathOf(directory, kMark).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  FileHandle mark(::open(PathOf(directory, kMark).c_str(),
+                         O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0600));
   if (mark.fd() < 0) return FileError("create", PathOf(directory, kMark), errno);
+  const Error busy(ErrorCode::kUnavailable,
+                   fmt::format("Another process restores a backup into {} now.", directory));
+  if (::flock(mark.fd(), LOCK_EX | LOCK_NB) != 0)
+    return errno == EWOULDBLOCK ? busy : FileError("lock", PathOf(directory, kMark), errno);
+  // Another one may have ended since the look at the directory: a store is never emptied.
+  if (fs::exists(PathOf(directory, kFormat), error) || error) return busy;
   TRY(transfer::SyncDirectory(directory));
   for (const fs::path& path : found) {
     fs::remove_all(path, error);
     if (error) return FileError("remove", path.string(), error.value());
   }
-  return OkStatus();
+  return mark;
 }
 
 Status CheckRoom(const std::string& directory, const Backup& backup) {
@@ -120,7 +128,7 @@ Status VerifyBackup(Place& place, const Backup& backup, const FlowOptions& optio
 
 Status RestoreBackup(Place& place, const Backup& backup, const std::string& directory,
                      const FlowOptions& options) {
-  TRY(Prepare(directory));
+  ASSIGN_OR_RETURN(const FileHandle mark, Prepare(directory));
   TRY(CheckRoom(directory, backup));
   Flow flow(options);
   const std::string unnamed = fmt::format("{}.restored", kFormat);

@@ -1,6 +1,7 @@
 // Backups of RocksDB stores in directories: whole, incremental, damaged, interrupted.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -295,7 +296,9 @@ TEST_F(StoreBackup, KeepsTheNewestAndWhatTheyNeed) {
     ASSERT_TRUE(each.ok());
     made.push_back(*std::move(each));
   }
-  WriteFile(backups() + "/objects/orphan", "of a backup that was killed");
+  WriteFile(backups() + "/" + ObjectName({.bytes = 4, .hash = HashOf("dead")}), "dead");
+  WriteFile(backups() + "/objects/holiday.jpg", "somebody else's");
+  WriteFile(backups() + "/backups/notes.txt", "somebody else's");
   const Result<Removed> removed = RemoveOld(*place_, 2);
   ASSERT_TRUE(removed.ok());
   EXPECT_EQ(removed->backups, 3u);
@@ -306,7 +309,9 @@ TEST_F(StoreBackup, KeepsTheNewestAndWhatTheyNeed) {
     for (const File& file : made[i].files) needed.insert(ObjectName(file).substr(8));
     EXPECT_EQ(Restored(made[i]), states[i]);
   }
+  needed.insert("holiday.jpg");
   EXPECT_EQ(Objects(), needed);
+  EXPECT_TRUE(fs::exists(backups() + "/backups/notes.txt"));
   EXPECT_FALSE(Restore(made[2]).ok());
 }
 
@@ -444,6 +449,50 @@ TEST_F(StoreBackup, RestoreWantsAnEmptyDirectory) {
   ASSERT_TRUE(RestoreBackup(*place_, *made, restored(), {}).ok());
   EXPECT_EQ(All(*Open(restored())), All(*engine_));
   EXPECT_FALSE(RestoreBackup(*place_, *made, restored(), {}).ok());
+}
+
+TEST_F(StoreBackup, OneRestoreAtATime) {
+  OpenData();
+  PutNoise(0, 10);
+  const Result<Backup> made = Make();
+  ASSERT_TRUE(made.ok());
+  FlowOptions flow;
+  bool tried = false;
+  flow.moved = [&](uint64_t) {
+    if (std::exchange(tried, true)) return;
+    const Status second = RestoreBackup(*place_, *made, restored(), {});
+    ASSERT_FALSE(second.ok());
+    EXPECT_THAT(second.error().message(), HasSubstr("Another process restores"));
+  };
+  ASSERT_TRUE(RestoreBackup(*place_, *made, restored(), flow).ok());
+  EXPECT_TRUE(tried);
+  EXPECT_EQ(All(*Open(restored())), All(*engine_));
+}
+
+TEST_F(StoreBackup, NeverWaitsForAPipe) {
+  OpenData();
+  PutNoise(0, 10);
+  const Result<Backup> made = Make();
+  ASSERT_TRUE(made.ok());
+  const std::string object = fmt::format("{}/{}", backups(), ObjectName(made->files.front()));
+  fs::remove(object);
+  ASSERT_EQ(::mkfifo(object.c_str(), 0600), 0);
+  const Status restore = Restore(*made);
+  ASSERT_FALSE(restore.ok());
+  EXPECT_THAT(restore.error().message(), HasSubstr("has 0 bytes in place of"));
+  fs::remove(backups() + "/LOCK");
+  ASSERT_EQ(::mkfifo((backups() + "/LOCK").c_str(), 0600), 0);
+  EXPECT_FALSE(Make().ok());
+}
+
+TEST_F(StoreBackup, SaysThatItsNumbersAreUsedUp) {
+  OpenData();
+  PutNoise(0, 3);
+  ASSERT_TRUE(Make().ok());
+  WriteFile(backups() + "/backups/99999999-x.json", "{}");
+  const Result<Backup> made = Make();
+  ASSERT_FALSE(made.ok());
+  EXPECT_THAT(made.error().message(), HasSubstr("99999999-x.json has the last number"));
 }
 
 TEST_F(StoreBackup, OneWriterAtATime) {
