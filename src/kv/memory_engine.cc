@@ -9,6 +9,12 @@
 #include "kv/memory_rewind.h"
 
 namespace stator::kv {
+namespace {
+
+// Keys that a write frees itself.
+constexpr size_t kDisposedHere = 1'000;
+
+}  // namespace
 
 // Reads on from `next_`. It no longer needs what writes replace behind it.
 class MemoryEngine::Pinned final : public PinnedRange {
@@ -115,6 +121,17 @@ class MemoryEngine::Pinned final : public PinnedRange {
   Status failed_ = OkStatus();
 };
 
+MemoryEngine::TabletData::TabletData() = default;
+MemoryEngine::TabletData::~TabletData() = default;
+
+MemoryEngine::MemoryEngine() : MemoryEngine(nullptr) {}
+MemoryEngine::MemoryEngine(NextStamp next_stamp) : next_stamp_(std::move(next_stamp)) {}
+MemoryEngine::~MemoryEngine() = default;
+
+void MemoryEngine::Dispose(Trash trash) {
+  if (trash.keys >= kDisposedHere) disposal_.Add([trash = std::move(trash)] {});
+}
+
 const std::string* MemoryEngine::Find(Tablet tablet, std::string_view key) const {
   auto keys = tablets_.find(tablet);
   return keys == tablets_.end() ? nullptr : keys->second.entries.Find(key);
@@ -160,15 +177,24 @@ Result<std::unique_ptr<PinnedRange>> MemoryEngine::Pin(const Range& range) {
 
 void MemoryEngine::EraseRange(const DeleteRange& range) {
   const auto found = tablets_.find(range.tablet);
-  if (found == tablets_.end()) return;
-  if (IsWatched(found->second)) {
-    found->second.entries.Scan(range.begin, range.end, false,
-                               [&](std::string_view key, std::string_view) {
-                                 Keep(range.tablet, found->second, key);
-                                 return true;
-                               });
+  if (found == tablets_.end() || found->second.entries.size() == 0) return;
+  TabletData& data = found->second;
+  const bool whole = range.begin.empty() && range.end.empty();
+  const bool one_by_one = !whole || data.groups != nullptr;
+  if (one_by_one ? IsWatched(data) : !pins_.empty()) {
+    data.entries.Scan(range.begin, range.end, false, [&](std::string_view key, std::string_view) {
+      one_by_one ? Keep(range.tablet, data, key)
+                 : KeepForPins(range.tablet, key, data.entries.Find(key));
+      return true;
+    });
   }
-  found->second.entries.EraseRange(range.begin, range.end);
+  if (!whole) return data.entries.EraseRange(range.begin, range.end);
+  // All of a tablet takes no longer than one key.
+  const auto gone = std::make_shared<OrderedEntries>();
+  gone->Swap(&data.entries);
+  if (!one_by_one) KeepGone(data, gone);
+  trash_.keys += gone->size();
+  trash_.entries.push_back(gone);
 }
 
 Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
@@ -224,11 +250,15 @@ Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
 }
 
 void MemoryEngine::Apply(Batch batch, ApplyDone done) {
+  Trash trash;
   Result<uint64_t> outcome = [&] {
     std::unique_lock lock(mutex_);
-    return ApplyLocked(batch);
+    Result<uint64_t> applied = ApplyLocked(batch);
+    if (trash_.keys > 0) std::swap(trash, trash_);
+    return applied;
   }();
   done(std::move(outcome));
+  Dispose(std::move(trash));
 }
 
 uint64_t MemoryEngine::ApproximateBytes(Tablet tablet) const {

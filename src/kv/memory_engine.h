@@ -4,16 +4,23 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/string_hash.h"
+#include "kv/disposal.h"
 #include "kv/engine.h"
 #include "kv/ordered_entries.h"
 #include "kv/pin.h"
 #include "kv/rewind.h"
+#include "kv/split_map.h"
 
 namespace stator::kv {
 
@@ -21,10 +28,11 @@ namespace stator::kv {
 // readers hold a lock that excludes the writer.
 class MemoryEngine final : public Engine, public Pinner, public Rewinder {
  public:
-  MemoryEngine() = default;
+  MemoryEngine();
+  ~MemoryEngine() override;
   // Returns the stamp of a batch. Calls do not overlap.
   using NextStamp = std::function<uint64_t(const Batch& batch)>;
-  explicit MemoryEngine(NextStamp next_stamp) : next_stamp_(std::move(next_stamp)) {}
+  explicit MemoryEngine(NextStamp next_stamp);
 
   Capabilities capabilities() const override {
     return {.atomic_across_tablets = true, .exclusive = true, .blocking = false, .durable = false};
@@ -52,9 +60,22 @@ class MemoryEngine final : public Engine, public Pinner, public Rewinder {
   class Pinned;
   class Rewinding;
   struct Watch;
+  struct Groups;
+  // Values that were replaced. Absent: a new key.
+  using Kept = SplitMap<
+      std::unordered_map<std::string, std::optional<std::string>, StringHash, std::equal_to<>>>;
   struct TabletData {
+    TabletData();
+    ~TabletData();
     OrderedEntries entries;
-    Watch* watch = nullptr;  // the first watch of a point; null: there is none
+    Watch* watch = nullptr;          // the first watch of all keys; null: there is none
+    std::unique_ptr<Groups> groups;  // null: there is no watch of a part of the keys
+  };
+  // What is freed when the lock is not held, because it may be much.
+  struct Trash {
+    std::vector<Kept> kept;
+    std::vector<std::shared_ptr<const OrderedEntries>> entries;
+    size_t keys = 0;
   };
   // The caller of these holds the lock.
   const std::string* Find(Tablet tablet, std::string_view key) const;
@@ -62,16 +83,28 @@ class MemoryEngine final : public Engine, public Pinner, public Rewinder {
   void EraseRange(const DeleteRange& range);
   // To be called before a key changes: keeps what it has for pins, and for the points that watch
   // it but `except`.
-  bool IsWatched(const TabletData& data) const { return data.watch != nullptr || !pins_.empty(); }
+  bool IsWatched(const TabletData& data) const {
+    return data.watch != nullptr || data.groups != nullptr || !pins_.empty();
+  }
   void Keep(Tablet tablet, const TabletData& data, std::string_view key,
             const Rewinding* except = nullptr);
+  // Likewise, of all keys of a tablet, which are gone from it.
+  static void KeepGone(const TabletData& data, const std::shared_ptr<const OrderedEntries>& gone);
+  static void KeepFor(Watch* first, std::string_view key, const std::string* value,
+                      const Rewinding* except);
   void KeepForPins(Tablet tablet, std::string_view key, const std::string* value);
+  // Frees it, on another thread if it is much. The caller does not hold the lock.
+  void Dispose(Trash trash);
 
   const NextStamp next_stamp_ = nullptr;  // null: stamps count up over the whole store
   mutable std::shared_mutex mutex_;
   std::map<Tablet, TabletData> tablets_;  // guarded by mutex_
   uint64_t last_stamp_ = 0;               // guarded by mutex_
   std::vector<Pinned*> pins_;             // guarded by mutex_
+  // Guarded by mutex_: points that keep something, by the bit width of its bytes.
+  std::map<int, std::set<Rewinding*>> points_;
+  Trash trash_;  // guarded by mutex_
+  Disposal disposal_;
 };
 
 }  // namespace stator::kv

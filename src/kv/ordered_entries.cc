@@ -45,6 +45,12 @@ OrderedEntries::~OrderedEntries() {
   for (const Slot& slot : tree_) FreeEntry(slot.entry);
 }
 
+void OrderedEntries::Swap(OrderedEntries* other) {
+  tree_.swap(other->tree_);
+  index_.Swap(&other->index_);
+  std::swap(bytes_, other->bytes_);
+}
+
 OrderedEntries::Head OrderedEntries::HeadOf(std::string_view key) {
   unsigned char first[sizeof(Head)] = {};
   if (!key.empty()) std::memcpy(first, key.data(), std::min(key.size(), sizeof first));
@@ -66,30 +72,30 @@ void OrderedEntries::FreeEntry(Entry* entry) {
 }
 
 const std::string* OrderedEntries::Find(std::string_view key) const {
-  const auto found = index_.find(key);
-  return found == index_.end() ? nullptr : &found->second->value;
+  Entry* const* const found = index_.Find(key);
+  return found == nullptr ? nullptr : &(*found)->value;
 }
 
 void OrderedEntries::Put(std::string_view key, std::string value) {
   bytes_ += value.size();
-  if (const auto found = index_.find(key); found != index_.end()) {
-    bytes_ -= found->second->value.size();
-    found->second->value = std::move(value);
+  if (Entry** const found = index_.Find(key); found != nullptr) {
+    bytes_ -= (*found)->value.size();
+    (*found)->value = std::move(value);
     return;
   }
   bytes_ += key.size();
   Entry* const entry = MakeEntry(key, std::move(value));
   tree_.insert({HeadOf(key), entry});
-  index_.emplace(entry->key(), entry);
+  index_.Insert(entry->key(), entry);
 }
 
 void OrderedEntries::Erase(std::string_view key) {
-  const auto found = index_.find(key);
-  if (found == index_.end()) return;
-  Entry* const entry = found->second;
+  Entry** const found = index_.Find(key);
+  if (found == nullptr) return;
+  Entry* const entry = *found;
   bytes_ -= entry->key_bytes + entry->value.size();
   tree_.erase(tree_.find(Sought{HeadOf(key), key}));
-  index_.erase(found);
+  index_.Erase(key);
   FreeEntry(entry);
 }
 
@@ -99,7 +105,7 @@ void OrderedEntries::EraseRange(std::string_view begin, std::string_view end) {
   const auto last = end.empty() ? tree_.end() : LowerBound(end);
   for (auto it = first; it != last; ++it) {
     bytes_ -= it->entry->key_bytes + it->entry->value.size();
-    index_.erase(it->entry->key());
+    index_.Erase(it->entry->key());
     FreeEntry(it->entry);
   }
   tree_.erase(first, last);

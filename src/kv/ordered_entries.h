@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "base/unique_function.h"
+#include "kv/split_map.h"
 
 namespace stator::kv {
 
@@ -39,6 +40,8 @@ class OrderedEntries {
   // `reverse`. An empty `end` means the end of the tablet.
   void Scan(std::string_view begin, std::string_view end, bool reverse,
             FunctionRef<bool(std::string_view key, std::string_view value)> visit) const;
+
+  void Swap(OrderedEntries* other);
 
   size_t size() const { return index_.size(); }
   // The total size of keys and values.
@@ -89,7 +92,7 @@ class OrderedEntries {
                    FunctionRef<bool(std::string_view key, std::string_view value)> visit);
 
   Tree tree_;
-  std::unordered_map<std::string_view, Entry*> index_;
+  SplitMap<std::unordered_map<std::string_view, Entry*>> index_;
   uint64_t bytes_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,8 @@ class RewindBudget {
     Sub(bytes);
     return false;
   }
+  // Beyond the bound too.
+  void Add(size_t bytes) { held_.fetch_add(bytes, std::memory_order_relaxed); }
   void Sub(size_t bytes) { held_.fetch_sub(bytes, std::memory_order_relaxed); }
   size_t held() const { return held_.load(std::memory_order_relaxed); }
   size_t most() const { return most_; }
@@ -36,8 +39,10 @@ class RewindBudget {
 // Keys of which a point keeps what writes replace.
 struct Watched {
   Tablet tablet;
-  // Returns true for the watched keys of the tablet; null: all are. Called under the engine's lock.
-  std::function<bool(std::string_view key)> ours = nullptr;
+  // Null: all keys of the tablet; else those of which it returns `group`, which is the same function
+  // for all points. Called under the engine's lock. A write costs the points of its group alone.
+  std::function<std::string_view(std::string_view key)> group_of = nullptr;
+  std::string group = {};
 };
 
 // A moment to which the watched keys can return, again and again. Its cost grows with the keys that
@@ -49,14 +54,17 @@ class RewindPoint {
   using Visit = FunctionRef<void(Tablet tablet, std::string_view key, const std::string* now,
                                  const std::string* then)>;
   // Applies `batch`, which names no watched key, and gives each watched key that was written since
-  // the moment the value that it had then, stamp included: all as one change, of whose stamp the
-  // batch is. Calls `visit` for each of those keys before anything changes, under the engine's
-  // lock: it must not call the engine. Other points, and pins, see writes like any other.
-  // kUnavailable if the point was given up; errors of the batch; then nothing has changed.
+  // the moment the value that it had then, stamp included. Calls `visit` for each of those keys
+  // before it changes, under the engine's lock: it must not call the engine. Other points, and
+  // pins, see writes like any other. Up to 2,000 keys are one change with the batch; of more,
+  // others see the batch and a part of the keys meanwhile, so the caller keeps them from writing
+  // watched keys. kUnavailable if the point was given up; errors of the batch; then nothing has
+  // changed. Blocks.
   virtual Result<uint64_t> Rewind(Batch batch, Visit visit) = 0;
   // Returns the bytes that are kept for the point.
   virtual size_t bytes() const = 0;
-  // Whether more was written than the budget has room for. Then nothing is kept any more.
+  // Whether more was written than the budget has room for. Then nothing is kept any more. Of the
+  // points of a budget without room, one that keeps much is given up, whoever writes.
   virtual bool given_up() const = 0;
 };
 

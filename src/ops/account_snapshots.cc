@@ -17,19 +17,6 @@ Error NoSuchSnapshot(const std::string& name) {
                fmt::format("There is no snapshot {}", Printable(name)));
 }
 
-// Returns a test for the ledger's tokens of an account. Those of an isolated account begin with its
-// prefix, those of the default account with no account's prefix.
-std::function<bool(std::string_view)> OwnTokens(const std::string& account) {
-  if (!account.empty()) {
-    return [prefix = TokenPrefixOf(account)](std::string_view token) {
-      return token.starts_with(prefix);
-    };
-  }
-  std::string any = TokenPrefixOf("");
-  any.resize(any.size() - std::string_view(": ").size());
-  return [any = std::move(any)](std::string_view token) { return !token.starts_with(any); };
-}
-
 }  // namespace
 
 Result<std::string> AccountSnapshots::AccountOf(std::string_view key_id) const {
@@ -90,7 +77,7 @@ Result<AccountSnapshots::View> AccountSnapshots::Take(std::string_view key_id,
     }
     table::SavedState::Options options;
     options.account = account;
-    options.owns_token = OwnTokens(account);
+    options.account_of_token = &AccountOfToken;
     options.budget = budget_;
     options.most_wait_micros = options_.most_wait_micros;
     ASSIGN_OR_RETURN(snapshot->state,

@@ -110,8 +110,15 @@ void RunReadTransaction(Context& ctx, ReadTransaction transaction,
 
 // Returns what stands before the tokens of an account, which is not the default, in the ledger of
 // tokens: text that is longer than any token of a client.
+inline constexpr std::string_view kBeforeTokens = "the client request token of account ";
 inline std::string TokenPrefixOf(std::string_view account) {
-  return std::string("the client request token of account ").append(account).append(": ");
+  return std::string(kBeforeTokens).append(account).append(": ");
+}
+// Returns the account of a token in the ledger; empty: the default one.
+inline std::string_view AccountOfToken(std::string_view token) {
+  if (!token.starts_with(kBeforeTokens)) return {};
+  token.remove_prefix(kBeforeTokens.size());
+  return token.substr(0, token.find(':'));
 }
 
 // Units of a transaction by table, in the order of first appearance.

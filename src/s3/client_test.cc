@@ -124,13 +124,14 @@ TEST_F(S3Client, TheBytesOfAnObjectAreNoErrorOfTheServer) {
 }
 
 TEST_F(S3Client, AListHasPagesWithKeysOfAnyBytes) {
-  Serve({Answer("200 OK",
-                "<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>a/+b%2Bc+d%0A</Key>"
-                "<Size>12</Size></Contents><NextContinuationToken>n=/</NextContinuationToken>"
-                "</ListBucketResult>"),
-         Answer("200 OK",
-                "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>a/+z</Key>"
-                "<Size>0</Size></Contents></ListBucketResult>")});
+  Serve(
+      {Answer("200 OK",
+              "<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>a/+b%2Bc+d%0A</Key>"
+              "<Size>12</Size></Contents><NextContinuationToken>n=/</NextContinuationToken>"
+              "</ListBucketResult>"),
+       Answer("200 OK",
+              "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>a/+z</Key>"
+              "<Size>0</Size></Contents></ListBucketResult>")});
   const Page first = client_->List("bucket", "a/ ", "").value();
   ASSERT_EQ(first.objects.size(), 1u);
   EXPECT_EQ(first.objects[0].key, "a/ b+c d\n");

@@ -60,7 +60,8 @@ class DirectoryPlace final : public Place {
       if (made) TRY(transfer::SyncDirectory(directory_));
     }
     TRY(transfer::SyncDirectory(fs::absolute(directory_).parent_path().string()));
-    FileHandle file(::open(PathOf("LOCK").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
+    FileHandle file(
+        ::open(PathOf("LOCK").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
     if (file.fd() < 0) return FileError("create", PathOf("LOCK"), errno);
     if (::flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return FileError("lock", PathOf("LOCK"), errno);

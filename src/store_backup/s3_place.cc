@@ -32,15 +32,15 @@ class S3Place final : public Place {
   Result<std::vector<Entry>> List(std::string_view folder) override {
     std::vector<Entry> found;
     const int64_t now = clock_.NowMicros();
-    TRY(client_->ListAll(bucket_, fmt::format("{}{}/", prefix_, folder), kMostListed,
-                         [&](const s3::Object& object) {
-                           std::string name = object.key.substr(prefix_.size());
-                           if (!IsNameHere(name)) return OkStatus();
-                           const std::optional<int64_t> written = ParseTime(object.modified);
-                           found.push_back({std::move(name), object.bytes,
-                                            !written || *written + kInUseMicros > now});
-                           return OkStatus();
-                         }));
+    TRY(client_->ListAll(
+        bucket_, fmt::format("{}{}/", prefix_, folder), kMostListed, [&](const s3::Object& object) {
+          std::string name = object.key.substr(prefix_.size());
+          if (!IsNameHere(name)) return OkStatus();
+          const std::optional<int64_t> written = ParseTime(object.modified);
+          found.push_back(
+              {std::move(name), object.bytes, !written || *written + kInUseMicros > now});
+          return OkStatus();
+        }));
     return found;
   }
 

@@ -1,8 +1,8 @@
 // Backups of RocksDB stores in directories: whole, incremental, damaged, interrupted.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <sys/stat.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>

@@ -347,14 +347,17 @@ Result<std::unique_ptr<SavedState>> SavedState::Take(Store& store, Options optio
   std::vector<kv::Watched> watched;
   for (const TablePtr& table : saved->tables_) {
     TRY(CheckAtRest(table->descriptor));
-    for (const kv::Tablet tablet : TabletsOf(table->descriptor)) watched.push_back({tablet});
+    for (const kv::Tablet tablet : TabletsOf(table->descriptor))
+      watched.push_back({.tablet = tablet});
   }
-  for (const stream::StreamPtr& stream : saved->streams_) watched.push_back({stream->tablet()});
+  for (const stream::StreamPtr& stream : saved->streams_)
+    watched.push_back({.tablet = stream->tablet()});
   kv::Watched tokens;
   tokens.tablet = kLedgerTablet;
-  tokens.ours = [owns = saved->options_.owns_token](std::string_view key) {
-    return owns(TokenInLedgerKey(key));
+  tokens.group_of = [account_of = saved->options_.account_of_token](std::string_view key) {
+    return account_of(TokenInLedgerKey(key));
   };
+  tokens.group = saved->options_.account;
   watched.push_back(std::move(tokens));
   saved->point_ = rewinder->SetPoint(std::move(watched), saved->options_.budget);
   return saved;

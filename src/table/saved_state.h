@@ -26,8 +26,8 @@ class SavedState {
   using Budget = kv::RewindBudget;
   struct Options {
     std::string account;  // empty: the default
-    // Whether a token of the ledger is the account's.
-    std::function<bool(std::string_view token)> owns_token;
+    // Returns the account of a token of the ledger.
+    std::function<std::string_view(std::string_view token)> account_of_token;
     std::shared_ptr<Budget> budget;
     int64_t most_wait_micros = 10'000'000;  // for writes under way
   };
