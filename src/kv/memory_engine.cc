@@ -1,6 +1,8 @@
 #include "kv/memory_engine.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,8 +15,24 @@ namespace {
 
 // Keys that a write frees itself.
 constexpr size_t kDisposedHere = 1'000;
+// Of a key that a pin keeps, beside its bytes and the value: the map's node.
+constexpr size_t kPinnedOverhead = 112;
 
 }  // namespace
+
+struct MemoryEngine::Replaced {
+  Replaced(std::shared_ptr<std::atomic<size_t>> all, const std::string* now) : sum(std::move(all)) {
+    if (now != nullptr) value = *now;
+    sum->fetch_add(bytes(), std::memory_order_relaxed);
+  }
+  Replaced(const Replaced&) = delete;
+  Replaced& operator=(const Replaced&) = delete;
+  ~Replaced() { sum->fetch_sub(bytes(), std::memory_order_relaxed); }
+  size_t bytes() const { return sizeof(*this) + (value ? value->size() : 0); }
+
+  const std::shared_ptr<std::atomic<size_t>> sum;
+  std::optional<std::string> value;
+};
 
 // Reads on from `next_`. It no longer needs what writes replace behind it.
 class MemoryEngine::Pinned final : public PinnedRange {
@@ -25,8 +43,11 @@ class MemoryEngine::Pinned final : public PinnedRange {
     engine_.pins_.push_back(this);
   }
   ~Pinned() override {
-    std::unique_lock lock(engine_.mutex_);
-    std::erase(engine_.pins_, this);
+    {
+      std::unique_lock lock(engine_.mutex_);
+      std::erase(engine_.pins_, this);
+    }
+    Count(-static_cast<int64_t>(own_bytes_));
   }
 
   Result<bool> Next(Visit visit) override {
@@ -48,23 +69,32 @@ class MemoryEngine::Pinned final : public PinnedRange {
     return more;
   }
 
-  // The caller holds the lock, alone, and is about to change the key, which has this value now.
-  void Keep(Tablet tablet, std::string_view key, std::optional<std::string_view> value) {
-    if (tablet != tablet_ || key < next_ || (!end_.empty() && key >= end_) || given_up_ || done_)
-      return;
-    if (kept_.find(key) != kept_.end()) return;
-    kept_.emplace(key, value);
-    kept_bytes_ += BytesOf(key, value);
-    if (kept_bytes_ <= kMaxKeptBytes) return;
+  // Whether what is about to change has still to be read. The caller holds the lock, alone.
+  bool Needs(Tablet tablet, std::string_view key) const {
+    return tablet == tablet_ && key >= next_ && (end_.empty() || key < end_) && !given_up_ &&
+           !done_ && !kept_.contains(key);
+  }
+  void Keep(std::string_view key, std::shared_ptr<const Replaced> value) {
+    kept_.emplace(key, std::move(value));
+    own_bytes_ += OwnBytes(key);
+    Count(static_cast<int64_t>(OwnBytes(key)));
+  }
+  size_t kept() const { return kept_.size(); }
+  void GiveUp() {
     given_up_ = true;
-    kept_.clear();
+    Count(-static_cast<int64_t>(std::exchange(own_bytes_, 0)));
+    engine_.trash_.keys += kept_.size();
+    const auto token = std::make_shared<char>();
+    engine_.releasing_ = token;
+    engine_.trash_.pinned.emplace_back(std::exchange(kept_, {}), token);
   }
 
  private:
   static constexpr size_t kStretchBytes = 256 << 10;
 
-  static size_t BytesOf(std::string_view key, const std::optional<std::string_view>& value) {
-    return key.size() + (value ? value->size() : 0);
+  static size_t OwnBytes(std::string_view key) { return kPinnedOverhead + key.size(); }
+  void Count(int64_t bytes) {
+    engine_.pinned_bytes_->fetch_add(static_cast<size_t>(bytes), std::memory_order_relaxed);
   }
 
   // Reads keys up to the end of a stretch. Returns whether keys may be left. Writers are locked
@@ -77,7 +107,7 @@ class MemoryEngine::Pinned final : public PinnedRange {
       stretch->emplace_back(key, value);
     };
     const auto take_kept = [&] {
-      if (kept->second) take(kept->first, *kept->second);
+      if (kept->second->value) take(kept->first, *kept->second->value);
       ++kept;
     };
     bool full = false;
@@ -98,13 +128,17 @@ class MemoryEngine::Pinned final : public PinnedRange {
     }
     if (!full) {
       while (kept != kept_.end()) take_kept();
+      Count(-static_cast<int64_t>(std::exchange(own_bytes_, 0)));
       kept_.clear();
       done_ = true;
       return false;
     }
     next_ = last + '\0';
+    size_t passed_bytes = 0;
     for (auto passed = kept_.begin(); passed != kept; ++passed)
-      kept_bytes_ -= BytesOf(passed->first, passed->second);
+      passed_bytes += OwnBytes(passed->first);
+    own_bytes_ -= passed_bytes;
+    Count(-static_cast<int64_t>(passed_bytes));
     kept_.erase(kept_.begin(), kept);
     return true;
   }
@@ -114,8 +148,8 @@ class MemoryEngine::Pinned final : public PinnedRange {
   // Under the engine's lock; this reader alone changes next_, and with it what is kept behind it.
   std::string next_;
   const std::string end_;
-  std::map<std::string, std::optional<std::string>, std::less<>> kept_;  // absent: a new key
-  size_t kept_bytes_ = 0;
+  KeptForPin kept_;
+  size_t own_bytes_ = 0;  // of kept_, without the values
   bool given_up_ = false;
   bool done_ = false;
   Status failed_ = OkStatus();
@@ -165,9 +199,20 @@ Status MemoryEngine::Scan(const Range& range, Tier,
 }
 
 void MemoryEngine::KeepForPins(Tablet tablet, std::string_view key, const std::string* value) {
-  std::optional<std::string_view> view;
-  if (value != nullptr) view = *value;
-  for (Pinned* pin : pins_) pin->Keep(tablet, key, view);
+  std::shared_ptr<const Replaced> replaced;
+  for (Pinned* pin : pins_) {
+    if (!pin->Needs(tablet, key)) continue;
+    if (replaced == nullptr) replaced = std::make_shared<Replaced>(pinned_bytes_, value);
+    pin->Keep(key, replaced);
+  }
+  if (replaced == nullptr || pinned_bytes_->load(std::memory_order_relaxed) <= kMaxKeptBytes)
+    return;
+  // Values are shared, so one pin more may have to go, once it shows what this one has freed.
+  if (!releasing_.expired()) return;
+  Pinned* const most =
+      *std::max_element(pins_.begin(), pins_.end(),
+                        [](const Pinned* a, const Pinned* b) { return a->kept() < b->kept(); });
+  if (most->kept() > 0) most->GiveUp();
 }
 
 Result<std::unique_ptr<PinnedRange>> MemoryEngine::Pin(const Range& range) {

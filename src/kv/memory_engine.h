@@ -2,6 +2,8 @@
 // --in-memory.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,8 +49,8 @@ class MemoryEngine final : public Engine, public Pinner, public Rewinder {
   uint64_t ApproximateBytes(Tablet tablet) const override;
   std::map<std::string, double> Statistics() const override;
   Status Checkpoint(const std::string& directory) override;
-  // A write keeps the value that it replaces for each pinned range that has still to read it. A
-  // range that would keep more than this is given up.
+  // A write keeps the value that it replaces, once, for all pinned ranges that have still to read
+  // it. When more than this is kept, the ranges that have the most are given up.
   static constexpr size_t kMaxKeptBytes = 256 << 20;
   Pinner* pinner() override { return this; }
   Result<std::unique_ptr<PinnedRange>> Pin(const Range& range) override;
@@ -71,10 +73,14 @@ class MemoryEngine final : public Engine, public Pinner, public Rewinder {
     Watch* watch = nullptr;          // the first watch of all keys; null: there is none
     std::unique_ptr<Groups> groups;  // null: there is no watch of a part of the keys
   };
+  // A value that pinned ranges keep; absent: a new key. Counts its bytes while it lives.
+  struct Replaced;
+  using KeptForPin = std::map<std::string, std::shared_ptr<const Replaced>, std::less<>>;
   // What is freed when the lock is not held, because it may be much.
   struct Trash {
     std::vector<Kept> kept;
     std::vector<std::shared_ptr<const OrderedEntries>> entries;
+    std::vector<std::pair<KeptForPin, std::shared_ptr<const void>>> pinned;
     size_t keys = 0;
   };
   // The caller of these holds the lock.
@@ -101,6 +107,10 @@ class MemoryEngine final : public Engine, public Pinner, public Rewinder {
   std::map<Tablet, TabletData> tablets_;  // guarded by mutex_
   uint64_t last_stamp_ = 0;               // guarded by mutex_
   std::vector<Pinned*> pins_;             // guarded by mutex_
+  std::weak_ptr<const void> releasing_;   // guarded by mutex_: of a pin's trash, until it is freed
+  // What pins keep; readers of pins take away from it.
+  const std::shared_ptr<std::atomic<size_t>> pinned_bytes_ =
+      std::make_shared<std::atomic<size_t>>(0);
   // Guarded by mutex_: points that keep something, by the bit width of its bytes.
   std::map<int, std::set<Rewinding*>> points_;
   Trash trash_;  // guarded by mutex_

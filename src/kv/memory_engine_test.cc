@@ -52,6 +52,33 @@ TEST(MemoryEngine, PinnedRangeIsGivenUpWhenTooMuchIsOverwritten) {
   EXPECT_EQ(next.error().code(), ErrorCode::kUnavailable);
 }
 
+TEST(MemoryEngine, PinnedRangesShareWhatIsOverwritten) {
+  MemoryEngine engine;
+  const auto put = [&engine](const std::string& key, char byte) {
+    Batch batch;
+    batch.puts.push_back({{}, key, std::string(1 << 20, byte)});
+    EXPECT_TRUE(ApplyAndWait(engine, std::move(batch)).ok());
+  };
+  constexpr size_t kKeys = 100, kPins = 64;  // 100 MB once, and 6.4 GB if each pin had its own
+  for (size_t i = 0; i < kKeys; ++i) put("k" + std::to_string(i), 'a');
+  std::vector<std::unique_ptr<PinnedRange>> pinned;
+  for (size_t i = 0; i < kPins; ++i) pinned.push_back(std::move(engine.Pin({})).value());
+  for (size_t i = 0; i < kKeys; ++i) put("k" + std::to_string(i), 'b');
+  for (const std::unique_ptr<PinnedRange>& pin : pinned) {
+    size_t keys = 0;
+    for (bool more = true; more;) {
+      const auto next = pin->Next([&keys](std::string_view, std::string_view value) {
+        EXPECT_EQ(value.back(), 'a');
+        ++keys;
+        return OkStatus();
+      });
+      ASSERT_TRUE(next.ok()) << next.error().message();
+      more = *next;
+    }
+    EXPECT_EQ(keys, kKeys);
+  }
+}
+
 TEST(MemoryEngine, AppliesInline) {
   MemoryEngine engine;
   bool done = false;

@@ -81,9 +81,15 @@ Keeper::View Keeper::view() const {
 }
 
 Result<std::vector<Summary>> Keeper::List(std::vector<std::string>* damaged) {
+  if (listing_.exchange(true)) {
+    return Error(ErrorCode::kUnavailable,
+                 "The backups of the store are being listed for another caller: try again.");
+  }
   std::vector<Summary> list;
-  TRY(VisitBackups(*options_.place, kMostListed, damaged,
-                   [&](const Backup& each) { list.push_back(SummaryOf(each)); }));
+  const Status visited = VisitBackups(*options_.place, kMostListed, damaged,
+                                      [&](const Backup& each) { list.push_back(SummaryOf(each)); });
+  listing_ = false;
+  TRY(visited);
   return list;
 }
 

@@ -75,7 +75,9 @@ class Keeper {
   // Begins one if it is due. Returns whether something runs.
   bool Look();
   View view() const;
-  // Reads the newest kMostListed; *damaged gets sentences on those that cannot be read. Blocks.
+  // Reads the newest kMostListed; *damaged gets sentences on those that cannot be read. Blocks,
+  // perhaps for minutes if the place does not answer, so one call at a time does; others get
+  // kUnavailable.
   static constexpr size_t kMostListed = 1000;
   Result<std::vector<Summary>> List(std::vector<std::string>* damaged);
 
@@ -92,6 +94,7 @@ class Keeper {
   const Clock& clock_;
   const KeeperOptions options_;
   std::atomic<bool> stop_ = false;
+  std::atomic<bool> listing_ = false;
   std::atomic<uint64_t> total_bytes_ = 0;
   std::atomic<uint64_t> done_bytes_ = 0;
   mutable Mutex mutex_;
