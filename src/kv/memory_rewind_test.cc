@@ -67,12 +67,12 @@ class MemoryRewind : public testing::Test {
 };
 
 TEST_F(MemoryRewind, ReturnsAnyNumberOfKeysAgainAndAgain) {
-  PutMany(kTable, 9'000, "then");
+  PutMany(kTable, 30'000, "then");
   const std::map<std::string, std::string> then = All(kTable);
   const std::unique_ptr<RewindPoint> point = PointOf(kTable);
   const std::unique_ptr<RewindPoint> second = PointOf(kTable);
   for (int round = 0; round < 3; ++round) {
-    PutMany(kTable, 12'000, "now");
+    PutMany(kTable, 50'000, "now");
     if (round == 1) Empty(kTable);
     const std::map<std::string, std::string> now = All(kTable);
     ASSERT_TRUE(Return(*point).ok());
@@ -86,7 +86,7 @@ TEST_F(MemoryRewind, ReturnsAnyNumberOfKeysAgainAndAgain) {
 // Others write while many keys return. Whether they get the chance in one return is up to the
 // machine's scheduler; in some they do.
 TEST_F(MemoryRewind, LetsOthersWriteMeanwhile) {
-  constexpr int kKeys = 20'000;
+  constexpr int kKeys = 60'000;
   const std::unique_ptr<RewindPoint> point = PointOf(kTable);
   bool between = false;
   for (int attempt = 0; attempt < 1'000 && !between; ++attempt) {
@@ -115,13 +115,13 @@ TEST_F(MemoryRewind, LetsOthersWriteMeanwhile) {
 // A writer of watched keys beside a return, which there should be none of, loses nothing of the
 // moment.
 TEST_F(MemoryRewind, WhatIsWrittenMeanwhileIsKeptAnew) {
-  PutMany(kTable, 20'000, "then");
+  PutMany(kTable, 50'000, "then");
   const std::map<std::string, std::string> then = All(kTable);
   const std::unique_ptr<RewindPoint> point = PointOf(kTable);
-  PutMany(kTable, 20'000, "now");
+  PutMany(kTable, 50'000, "now");
   std::atomic<bool> ended = false;
   std::thread other([&] {
-    for (int i = 0; !ended; i = (i + 1) % 20'000) Put(kTable, "k" + std::to_string(i), "meanwhile");
+    for (int i = 0; !ended; i = (i + 1) % 50'000) Put(kTable, "k" + std::to_string(i), "meanwhile");
   });
   ASSERT_TRUE(Return(*point).ok());
   ended = true;
