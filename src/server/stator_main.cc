@@ -1,4 +1,6 @@
 // The program: runs what its command line says.
+#include <csignal>
+
 #include "server/command_line.h"
 #include "server/iam_command.h"
 #include "server/serve.h"
@@ -12,6 +14,9 @@ const char* malloc_conf =
     "background_thread:true,max_background_threads:1,oversize_threshold:2097152";
 
 int main(int argc, char** argv) {
+  // A write beyond the limit of a file's size fails then, like one on a full disk, and does not end
+  // the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   const stator::server::CommandLine command = stator::server::ParseCommandLine(argc, argv);
   if (command.action == stator::server::CommandLine::Action::kExit) return command.exit_code;
   if (command.action == stator::server::CommandLine::Action::kSimulate) {

@@ -1,6 +1,8 @@
 // Places of backups that are hostile, and backups in memory that wait: the server lives, and holds no more than it says.
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import { once } from 'node:events';
+import fs from 'node:fs';
 import http from 'node:http';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -99,4 +101,33 @@ test('backups in memory that wait keep what is overwritten once', ours, async (c
   // 40 MB, and once more for each letter that a backup saw. With a copy for each backup it was 2.6 GB.
   assert.ok(peak < 1.2e9, `the process has ${(peak / 1e6).toFixed(0)} MB`);
   await must(server, 'DescribeTable', { TableName: 'items' });
+});
+
+test('a limit of the size of files is like a full disk', ours, async (context) => {
+  const limited = await Server.startOne({ under: ['prlimit', '--fsize=8000000'] });
+  context.after(() => limited.kill());
+  await makeTable(limited, 'items');
+  const acknowledged = [];
+  let refused = 0;
+  for (let i = 0; i < 60 && refused < 3; i++) {
+    const v = { B: crypto.randomBytes(290_000).toString('base64') };
+    const { status, text } = await call(limited.endpoint, 'PutItem', { TableName: 'items', Item: { pk: { S: String(i) }, v } });
+    if (status === 200) acknowledged.push(i);
+    else if (status >= 500) refused++;
+    else assert.fail(text);
+  }
+  const all = async (server) => {
+    for (const i of acknowledged) {
+      const { Item } = await must(server, 'GetItem', { TableName: 'items', Key: { pk: { S: String(i) } }, ConsistentRead: true });
+      assert.ok(Item, `item ${i} was acknowledged`);
+    }
+  };
+  assert.ok(acknowledged.length > 10 && limited.child.exitCode === null && limited.child.signalCode === null, limited.output);
+  await all(limited);
+  await limited.kill();
+  const free = await Server.startOne({ dataDir: limited.dataDir });
+  context.after(() => free.kill());
+  await all(free);
+  await free.stop();
+  fs.rmSync(limited.dataDir, { recursive: true, force: true });
 });
