@@ -27,6 +27,10 @@ Result<std::string> AccountSnapshots::AccountOf(std::string_view key_id) const {
         "their own with --isolate=access-key",
         environment_.settings.account));
   }
+  if (key_id.size() > IsolatedAccounts::kMostKeyBytes) {
+    return ValidationError(fmt::format("The access key id is longer than {} bytes",
+                                       IsolatedAccounts::kMostKeyBytes));
+  }
   return IsolatedAccounts::AccountOfKey(key_id);
 }
 

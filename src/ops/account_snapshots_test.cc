@@ -327,6 +327,7 @@ TEST(AccountSnapshots, AreBoundedAndGoWithTheirAccount) {
   EXPECT_EQ(world.snapshots.totals().snapshots, 2u);
   ASSERT_TRUE(world.isolated.Drop(IsolatedAccounts::AccountOfKey(kKey)).ok());
   EXPECT_EQ(world.snapshots.totals().snapshots, 0u);
+  EXPECT_EQ(CodeOf(world.snapshots.Take(std::string(129, 'x'), "s")), ErrorCode::kValidation);
   const AccountSnapshots alone(world.env, nullptr, {});
   EXPECT_EQ(CodeOf(alone.AccountOf(kKey)), ErrorCode::kValidation);
   EXPECT_TRUE(alone.AccountOf("000000000000").ok());
