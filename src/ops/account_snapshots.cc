@@ -28,8 +28,8 @@ Result<std::string> AccountSnapshots::AccountOf(std::string_view key_id) const {
         environment_.settings.account));
   }
   if (key_id.size() > IsolatedAccounts::kMostKeyBytes) {
-    return ValidationError(fmt::format("The access key id is longer than {} bytes",
-                                       IsolatedAccounts::kMostKeyBytes));
+    return ValidationError(
+        fmt::format("The access key id is longer than {} bytes", IsolatedAccounts::kMostKeyBytes));
   }
   return IsolatedAccounts::AccountOfKey(key_id);
 }
