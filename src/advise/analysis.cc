@@ -15,6 +15,7 @@ using throughput::Access;
 
 constexpr size_t kMostSalts = 16;
 constexpr int64_t kLateMicros = 1'000'000;
+constexpr size_t kMostWrites = 4096;  // of a table: items whose last write's units are kept
 
 void Remember(const std::vector<std::string>& names, std::set<std::string>* out) {
   for (const std::string& name : names) {
@@ -82,6 +83,14 @@ struct Analysis::Table {
   };
   std::map<std::string, Gets> gets;
   int64_t gets_second = -1;
+  // What the last served write of an item cost, by key.
+  std::map<std::pair<std::string, std::string>, double> writes;
+
+  // Returns what a write of the item costs, as far as others of it tell, else `average`.
+  double UnitsOf(const request_log::Touch& touch, double average) const {
+    const auto found = writes.find({touch.partition, touch.sort});
+    return found != writes.end() ? found->second : average;
+  }
 };
 
 Analysis::Analysis() = default;
@@ -207,9 +216,9 @@ void Analysis::AddRequest(const Request& request) {
   if (table->replay != nullptr) table->replay->Add(request, now);
 }
 
-// Adds demand that was not served. Its units are not recorded: a write is taken to cost its item's
-// bytes, a read as much as the others on average, and so a delete whose item is not known. Entries
-// that a PutItem would have made in global indexes are recorded.
+// Adds demand that was not served. Its units are not recorded: a PutItem is taken to cost its item's
+// bytes, an update or a delete as much as the last one of the same item, or else, as a read, as much
+// as the others on average. Entries that a PutItem would have made in global indexes are recorded.
 void Analysis::AddRefused(const Request& request, int64_t now, Table* table) {
   static const std::set<std::string> kReads = {"GetItem", "Query", "Scan", "BatchGetItem",
                                                "TransactGetItems"};
@@ -229,15 +238,13 @@ void Analysis::AddRefused(const Request& request, int64_t now, Table* table) {
     const int64_t count = load == nullptr ? 0 : load->report.requests[1];
     const double average = count > 0 ? load->units_served[1] / static_cast<double>(count) : 1;
     for (const request_log::Touch& touch : request.keys) {
-      const bool unknown = !touch.bytes && !request.stored_bytes && !request.asked_bytes;
-      if (unknown && request.operation == "DeleteItem") {
-        units += average;
-        continue;
-      }
-      const int64_t bytes = touch.bytes.value_or(
-          request.keys.size() == 1 ? request.stored_bytes.value_or(request.asked_bytes.value_or(1))
-                                   : 1);
-      units += static_cast<double>(throughput::WriteUnits(std::max<int64_t>(1, bytes)));
+      std::optional<int64_t> bytes = touch.bytes;
+      if (!bytes && request.keys.size() == 1) bytes = request.stored_bytes;
+      // An update tells of what it changes, and is charged for the whole item.
+      const int64_t given = request.keys.size() == 1 ? request.asked_bytes.value_or(1) : 1;
+      const double least = static_cast<double>(
+          throughput::WriteUnits(std::max<int64_t>(1, bytes.value_or(given))));
+      units += bytes ? least : std::max(least, table->UnitsOf(touch, average));
     }
     if (request.operation == "TransactWriteItems") units *= 2;
   }
@@ -370,6 +377,12 @@ void Analysis::AddWrite(const Request& request, int64_t now, Table* table) {
   }
   if (request.write_units > 0)
     table->load.Add(now, Access::kWrite, request.keys, request.write_units);
+  if (request.keys.size() == 1 && request.write_units > 0 &&
+      request.consistency != Consistency::kTransactional) {
+    std::pair<std::string, std::string> key(request.keys[0].partition, request.keys[0].sort);
+    if (table->writes.size() < kMostWrites || table->writes.contains(key))
+      table->writes[std::move(key)] = request.write_units;
+  }
   for (const request_log::Touch& touch : request.keys) {
     if (touch.bytes && *touch.bytes > 0) Count(*touch.bytes, &report.sizes[1]);
   }

@@ -48,7 +48,8 @@ void Bench::Keys(const ResourceReport& resource, Access access) {
       text +=
           resource.strong_units > 0 ? ", or read it eventually consistent: that costs half." : ".";
     } else {
-      text += NarrowerText(resource) + SpreadText(keys.peak_key, access, plan);
+      text += NarrowerText(resource) +
+              SpreadText(keys.peak_key, keys.peak_key_per_second, access, plan);
     }
     if (top.sort_rises && !(told && told->order == throughput::KeyOrder::kMoves))
       text +=
@@ -86,8 +87,10 @@ void Bench::Keys(const ResourceReport& resource, Access access) {
       text += keys.peak_per_second < kIdlePart * most
                   ? fmt::format("harmless until about {} times as much; then add a suffix.",
                                 NumberText(std::floor(most / keys.peak_per_second)))
-                  : "add a suffix." + (resource.told[a] ? ToldText(*resource.told[a])
-                                                        : SpreadText(keys.peak_key, access, plan));
+                  : "add a suffix." + (resource.told[a]
+                                           ? ToldText(*resource.told[a])
+                                           : SpreadText(keys.peak_key, keys.peak_key_per_second,
+                                                        access, plan));
       Finding& finding =
           Add("moving-key",
               keys.peak_per_second > most ? Finding::Level::kProblem : Finding::Level::kHint, index,
@@ -141,11 +144,12 @@ std::string Bench::NarrowerText(const ResourceReport& resource) const {
       NumberText(entry), NumberText(resource.keys[1].peak_key_per_second / entry));
 }
 
-std::string Bench::SpreadText(std::string_view key, Access access,
+std::string Bench::SpreadText(std::string_view key, double units, Access access,
                               const throughput::SpreadPlan& plan) const {
   if (plan.values < 2) return "";
-  return " " + throughput::SpreadText(plan, KeyForPeople(key), access, table_.definition.on_demand,
-                                      "Spread it over", "suffixes", ", random or computed");
+  return " " + throughput::SpreadText(plan, KeyForPeople(key), units, access,
+                                      table_.definition.on_demand, "Spread it over", "suffixes",
+                                      ", random or computed");
 }
 
 void Bench::Suffixes(const ResourceReport& resource) {

@@ -104,6 +104,15 @@ std::string ReadText(const Explanation& e) {
           : "");
 }
 
+// The units per second of the hottest key that its plan is for; 0: they are not known, since it is
+// another key's plan, or the key has other partitions, too.
+double PlannedUnits(const Explanation& e) {
+  const std::vector<std::string>& also = e.spread.also;
+  const bool part = !e.range.from.sort.empty() || (!e.range.to_end && !e.range.to.sort.empty());
+  if (part || std::find(also.begin(), also.end(), e.hottest[0].partition) != also.end()) return 0;
+  return HottestUnits(e) * (e.granted > 0 ? e.limit / e.granted : 1);
+}
+
 // Says that capacity does not help, where one key alone takes more than a partition can serve.
 std::string NoHelpText(const Explanation& e, Access access, Billing billing, double most) {
   if (!IsHot(e) || e.limit < most || HottestUnits(e) <= most) return "";
@@ -299,8 +308,9 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
       const std::string key = hot ? e->hottest[0].partition : "";
       const auto spread_text = [&](std::string_view lead, std::string_view things,
                                    std::string_view how) REQUIRES(mutex_) {
-        std::string text = SpreadText(e->spread, key, access,
-                                      definition_.billing == Billing::kOnDemand, lead, things, how);
+        std::string text =
+            SpreadText(e->spread, key, PlannedUnits(*e), access,
+                       definition_.billing == Billing::kOnDemand, lead, things, how);
         for (const std::string& sentence : beside) text.append(" ").append(sentence);
         return text;
       };

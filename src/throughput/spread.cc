@@ -271,8 +271,8 @@ void PlanForHottest(const SpreadOn& on, Access access, const UnitsOf& units_of, 
   }
 }
 
-std::string SpreadText(const SpreadPlan& plan, std::string_view key, Access access, bool on_demand,
-                       std::string_view lead, std::string_view things, std::string_view how) {
+std::string SpreadText(const SpreadPlan& plan, std::string_view key, double units, Access access,
+                       bool on_demand, std::string_view lead, std::string_view things, std::string_view how) {
   if (plan.partitions == 0) {
     return fmt::format("{} {}{}: how many, the log tells once this second has ended.", lead, things,
                        how);
@@ -296,10 +296,14 @@ std::string SpreadText(const SpreadPlan& plan, std::string_view key, Access acce
   std::string text = fmt::format("{} {} {}, \"{}\" to \"{}\"{}", lead, plan.values, things,
                                  SuffixedKey(key, 1), SuffixedKey(key, plan.values), how);
   if (!first.empty()) text += fmt::format(", on {} partitions: first {}", plan.partitions, first);
+  const std::string demand =
+      units <= 0 ? ""
+                 : fmt::format(" for its {} {} units/s", UnitsText(std::round(units)),
+                               access == Access::kRead ? "read" : "write");
   text += fmt::format(
-      ". {}, because each falls on a random partition, and the fullest of {}, other keys included, "
+      ". {}{}, because each falls on a random partition, and the fullest of {}, other keys included, "
       "must stay below {:.0f}% of its limit.",
-      plan.values, plan.partitions, 100 * kSuffixFill);
+      plan.values, demand, plan.partitions, 100 * kSuffixFill);
   if (plan.roomier > 0) {
     text += fmt::format(
         " They are so many because the load fills {:.0f}% of what {} partitions can do. Cheaper: "

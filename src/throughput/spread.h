@@ -42,9 +42,11 @@ double HottestUnits(const Explanation& e);
 void PlanForHottest(const SpreadOn& on, Access access, const UnitsOf& units_of, Explanation* e);
 
 // The sentences that tell of a plan, with the reason of its number; of a plan that is not made yet
-// (partitions = 0) that the number follows. `lead` and `things` are around
+// (partitions = 0) that the number follows. `units` per second are the key's that the number is
+// for: another second has another one. 0: it is that of another key. `lead` and `things` are around
 // the number ("Spread it over", "suffixes"), `how` is behind the names (", random or computed").
-std::string SpreadText(const SpreadPlan& plan, std::string_view key, Access access, bool on_demand,
+std::string SpreadText(const SpreadPlan& plan, std::string_view key, double units, Access access,
+                       bool on_demand,
                        std::string_view lead, std::string_view things, std::string_view how);
 
 }  // namespace stator::throughput
