@@ -1,7 +1,13 @@
 // The sample load: how much it asks for, how it ends.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { kVotesPerSecond, SampleLoad, voteItems } from '../src/model/sample_load.ts';
+import {
+  kVotesPerSecond,
+  SampleLoad,
+  suffixesIn,
+  suffixItems,
+  voteItems,
+} from '../src/model/sample_load.ts';
 
 // A load on a clock that moves on by what is waited for.
 function loadOf(send: (candidate: string) => Promise<number>, seconds = 10, late = 0) {
@@ -37,6 +43,32 @@ test('a vote for alice costs 200 units, another 20', () => {
     const units = Math.ceil((JSON.stringify(item).length - 40) / 1024);
     assert.equal(units, JSON.stringify(item.candidate).includes('alice') ? 200 : 20);
   }
+});
+
+test('the cure writes as much to as many keys as the server advises, and can be undone', async () => {
+  const advice = ['Spread it over 12 suffixes, "alice.1" to "alice.12". 12 for its 1,600 write'];
+  assert.equal(suffixesIn(advice), 12);
+  assert.equal(suffixesIn(['Divide the item into 7 shards, "a.1" to "a.7", and add them up']), 7);
+  assert.equal(suffixesIn(['Cache what is hot.']), null);
+  const size = (item: unknown) => JSON.stringify(item).length;
+  const items = suffixItems(12);
+  assert.ok(Math.abs(size(items[11]) - size(voteItems()[0])) < 10);
+  const votes: string[] = [];
+  const load: SampleLoad = loadOf(async (name) => {
+    votes.push(name);
+    if (votes.length === 40) load.spreadOver(12);
+    if (votes.length === 100) load.spreadOver(1);
+    if (votes.length > 40 && votes.length < 60) throw 'throttled';
+    return 200;
+  });
+  const progress = await load.run();
+  const late = votes.slice(44, 96).filter((name) => name.startsWith('alice'));
+  assert.equal(new Set(late).size, 12);
+  assert.ok(late.every((name) => items.some((item) => JSON.stringify(item).includes(`"${name}"`))));
+  assert.ok(votes.slice(104).includes('alice'));
+  // What came of it is counted from the last change on.
+  assert.equal(progress.failed, 19);
+  assert.equal(progress.since?.failed, 0);
 });
 
 test('a page that slept does not catch up on all that it has missed', async () => {

@@ -105,16 +105,17 @@ test('what throttled names its cures', () => {
     'On demand',
   ]);
   assert.deepEqual(of(outcome('TableWriteKeyRangeThroughputExceeded', 3000, 1000)), [
-    'Spread each key over 10 suffixes',
+    'Spread each key over 10 suffixes, for 3,000 write units/s',
   ]);
   assert.deepEqual(of(outcome('IndexWriteKeyRangeThroughputExceeded', 20_000, 1000, 'index')), [
-    'Spread each key of by-status over 50 suffixes',
+    'Spread each key of by-status over 50 suffixes, for 20,000 write units/s',
   ]);
   const told = outcome('TableWriteKeyRangeThroughputExceeded', 3000, 1000);
+  // The number is told with the demand that it is for: not that of the whole partition.
   told.resources[0]?.throttled[0]?.advice.push(
-    'spread it over at least 3 values, better 90, which',
+    'Spread it over 90 suffixes, "a.1" to "a.90". 90 for its 2,900 write units/s, because each',
   );
-  assert.deepEqual(of(told), ['Spread each key over 90 suffixes']);
+  assert.deepEqual(of(told), ['Spread each key over 90 suffixes, for 2,900 write units/s']);
   const spread = cures(emptyDesign(), outcome('TableWriteKeyRangeThroughputExceeded', 3000, 1000));
   assert.equal(spread[0]?.design.traffic[0]?.keys.suffixes, '10');
 });
@@ -141,7 +142,10 @@ test('a hot key is spread where it is asked for, and unrelated traffic is left a
   assert.ok(trouble);
   trouble.hottest = ['2026-11-27'];
   const [cure] = cures(shop, told);
-  assert.equal(cure?.label, 'Spread each key of place order over 10 suffixes');
+  assert.equal(
+    cure?.label,
+    'Spread each key of place order over 10 suffixes, for 1,200 write units/s',
+  );
   assert.deepEqual(cure?.design.traffic[0], shop.traffic[0]);
   assert.equal(cure?.design.traffic[1]?.keys.suffixes, '10');
   assert.equal(cure?.design.traffic[1]?.keys.suffix, 'random');
@@ -274,9 +278,12 @@ test('a table that lacks units for one hot key is cured by both, with the number
     },
   ]);
   const [both, units, onDemand, alone] = cures(orders, told);
-  assert.equal(both?.label, '1,975 write units, and spread acme over 22 suffixes');
+  assert.equal(
+    both?.label,
+    '1,975 write units, and spread acme over 22 suffixes, for 1,576 write units/s',
+  );
   assert.deepEqual([both?.design.write, both?.design.traffic[0]?.keys.suffixes], ['1975', '22']);
   assert.equal(units?.label, '1,594 write units');
   assert.equal(onDemand?.label, 'On demand');
-  assert.equal(alone?.label, 'Spread acme over 22 suffixes');
+  assert.equal(alone?.label, 'Spread acme over 22 suffixes, for 1,576 write units/s');
 });

@@ -64,6 +64,8 @@ class CallLog {
     call.writeUnits = units.write;
     // Before a user has signed in, the page has to ask what it is told there.
     if (call.background && error instanceof ApiError && error.isUnsigned) return;
+    // The sample load is made to be throttled; its panel counts that.
+    if (call.background && error instanceof ApiError && error.isThrottle) return;
     if (call.background) {
       ++this.backgroundCalls.value;
       const failure = error && !isStopped(error) ? `${call.what}: ${error.message}` : '';

@@ -175,7 +175,11 @@ function LogButton() {
       type="button"
       class="quiet square"
       aria-label={failures > 0 ? `Log of calls, ${plural(failures, 'failure')}` : 'Log of calls'}
-      title="Calls that this page made"
+      title={
+        failures > 0
+          ? `${plural(failures, 'call')} of this page failed: open the log`
+          : 'Calls that this page made'
+      }
       onClick={() => {
         over.value = over.peek() === 'log' ? null : 'log';
       }}

@@ -4,7 +4,8 @@ import { tell } from '../api/errors.ts';
 import { focusIfLost, focusPage } from '../ui/focus.ts';
 import { amount, duration, plural } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
-import { closeJob, type Job, job } from '../ui/jobs.ts';
+import { type Cure, closeJob, type Job, job } from '../ui/jobs.ts';
+import { sayError } from '../ui/told.tsx';
 
 export default function JobPanel() {
   const now = job.value;
@@ -66,6 +67,7 @@ function Panel({ job: now }: { job: Job }) {
         {progress.retries > 0 && (
           <p class="small muted">{plural(progress.retries, 'write')} sent again after a pause</p>
         )}
+        {!outcome && now.cure && <Tried cure={now.cure} since={progress.since} />}
         {outcome && <p>{ending(now)}</p>}
         {outcome && now.again && (
           <div class="row">
@@ -117,10 +119,41 @@ function Panel({ job: now }: { job: Job }) {
               <Icon name="stop" />
               Stop
             </button>
+            {now.cure && <CureButton cure={now.cure} />}
           </div>
         )}
       </div>
     </section>
+  );
+}
+
+function CureButton({ cure }: { cure: Cure }) {
+  return (
+    <button
+      type="button"
+      class={cure.tried === null ? 'primary' : ''}
+      aria-disabled={cure.busy}
+      onClick={() => void cure.flip().catch(sayError)}
+    >
+      <Icon name={cure.tried === null ? 'check' : 'left'} />
+      {cure.busy ? 'Writing the items…' : cure.tried === null ? cure.label : 'Back to one key'}
+    </button>
+  );
+}
+
+// What the cure has done so far.
+function Tried({ cure, since }: { cure: Cure; since: Job['progress']['since'] }) {
+  if (cure.tried === null || !since) return null;
+  return (
+    <p role="status">
+      {cure.tried}: {plural(since.done, 'write')} since then,{' '}
+      {since.failed === 0 ? (
+        <strong class="good-text">none throttled</strong>
+      ) : (
+        <span class="bad-text">{since.failed} throttled</span>
+      )}
+      .
+    </p>
   );
 }
 

@@ -5,6 +5,7 @@ import { startState } from './state.ts';
 void startSession().then(startState);
 
 import { render } from 'preact';
+import { keepFocus } from '../ui/focus.ts';
 import { Frame } from './frame.tsx';
 import { startKeys } from './keys.ts';
 import { startRouter } from './router.ts';
@@ -16,3 +17,4 @@ startKeys();
 const root = document.getElementById('app') as HTMLElement;
 root.replaceChildren();
 render(<Frame />, root);
+keepFocus(root);

@@ -5,10 +5,12 @@ import { Icon, type IconName } from '../ui/icons.tsx';
 import { isLive, lookNow } from './live.ts';
 import { kTabs, pages } from './pages.ts';
 import { go, href, route } from './router.ts';
-import { has, tableNames } from './state.ts';
+import { boot, has, tableNames } from './state.ts';
 import { kThemes, theme } from './theme.ts';
 
 interface Entry {
+  // Other words that find it.
+  also?: string;
   name: string;
   detail: string;
   icon: IconName;
@@ -91,7 +93,7 @@ function search(text: string): Entry[] {
   const words = wanted.split(/\s+/).filter((word) => word !== '');
   const matches = (name: string) => words.every((word) => name.toLowerCase().includes(word));
   const all = [...pageEntries(), ...actionEntries()].filter((entry) =>
-    matches(`${entry.name} ${entry.detail}`),
+    matches(`${entry.name} ${entry.detail} ${entry.also ?? ''}`),
   );
   const names = tableNames.value.filter(matches).slice(0, kMost);
   // What begins with the text comes first.
@@ -118,11 +120,35 @@ const tableEntry = (name: string): Entry => ({
 
 const kMostTabs = 5;
 
+// What pages and tabs are about, in other words than their names.
+const kTabWords: Record<string, string> = {
+  items: 'data rows query scan get read edit import export',
+  heat: 'hot keys partitions shards split map suffixes',
+  throttling: 'throttled refused limits enforce observe why hot keys suffixes',
+  capacity: 'warm throughput units provisioned on demand auto scaling cost price money burst',
+  indexes: 'gsi lsi secondary',
+  streams: 'records shards changes triggers',
+  backups: 'restore point in time recovery pitr',
+  time: 'history past undo difference',
+};
+const kPageWords: Record<string, string> = {
+  overview: 'heat hot partitions now events connect start home',
+  tables: 'heat warm throughput items data',
+  partiql: 'sql query select',
+  requests: 'live log tail calls',
+  advice: 'hot keys cost waste recording suffixes',
+  metrics: 'latency errors rates prometheus cloudwatch',
+  design: 'simulate cure cost price warm throughput suffixes shards heat',
+  faults: 'errors latency test time',
+  settings: 'theme dark light prices',
+};
+
 // "throttl": Throttling of each table; "throttl votes": of those that are called so. At most a few.
 function tabEntries(words: readonly string[]): Entry[] {
   const found: Entry[] = [];
   for (const tab of kTabs) {
-    const left = words.filter((word) => !tab.name.toLowerCase().includes(word));
+    const called = `${tab.name.toLowerCase()} ${kTabWords[tab.id] ?? ''}`;
+    const left = words.filter((word) => !called.includes(word));
     if (left.length === words.length) continue;
     found.push(
       ...tableNames.value
@@ -163,6 +189,7 @@ function cureEntries(words: readonly string[]): Entry[] {
 
 const tabEntry = (tab: (typeof kTabs)[number], table: string): Entry => ({
   name: tab.name,
+  also: kTabWords[tab.id] ?? '',
   detail: `of ${table}`,
   icon: 'right',
   run: () => void go(href(['tables', table, tab.id])),
@@ -171,6 +198,7 @@ const tabEntry = (tab: (typeof kTabs)[number], table: string): Entry => ({
 function pageEntries(): Entry[] {
   const entries: Entry[] = pages().map((page) => ({
     name: page.name,
+    also: kPageWords[page.id] ?? '',
     detail: 'page',
     icon: page.icon,
     run: () => void go(href([page.id])),
@@ -182,6 +210,8 @@ function pageEntries(): Entry[] {
   return entries;
 }
 
+const samples = () => import('../pages/overview/first_steps.tsx');
+
 function actionEntries(): Entry[] {
   return [
     {
@@ -190,6 +220,28 @@ function actionEntries(): Entry[] {
       icon: 'plus',
       run: () => void go(href(['tables', 'new'])),
     },
+    ...(boot.value?.readOnly || tableNames.value.includes('music')
+      ? []
+      : [
+          {
+            name: 'Load the music sample',
+            also: 'example data songs',
+            detail: 'action',
+            icon: 'download' as const,
+            run: () => void samples().then((of) => of.musicSample()),
+          },
+        ]),
+    ...(boot.value?.production || boot.value?.readOnly || boot.value?.throttling === 'off'
+      ? []
+      : [
+          {
+            name: 'Heat a sample table',
+            also: 'example load votes hot throttling',
+            detail: 'action',
+            icon: 'play' as const,
+            run: () => void samples().then((of) => of.heatSample()),
+          },
+        ]),
     {
       name: isLive.value ? 'Pause following the server' : 'Follow the server',
       detail: 'action',

@@ -29,6 +29,8 @@ export interface Progress {
   // Sent again because they were throttled or left over.
   retries: number;
   seconds: number;
+  // Of a load: what came of it since its keys were changed.
+  since?: { done: number; failed: number } | undefined;
 }
 
 export interface Outcome extends Progress {

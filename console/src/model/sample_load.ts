@@ -13,7 +13,7 @@ export const kVotesTable = {
 
 const kOthers =
   'bruno carla deniz elena farid greta hugo ines jonas karin luca mira noah olga pavel'.split(' ');
-const kFavourite = 'alice';
+export const kFavourite = 'alice';
 // A write costs a unit for each KB of its item. Large items make much heat of few requests: 8 × 200
 // units a second for one key, of which a partition writes 1,000.
 const kFavouriteKb = 200;
@@ -31,10 +31,30 @@ export const voteItems = (): Item[] =>
   [kFavourite, ...kOthers].map((name) => ({
     candidate: { S: name },
     votes: { N: '0' },
-    letters: {
-      S: 'I vote for you. '.repeat((name === kFavourite ? kFavouriteKb : kOtherKb) * 64 - 8),
-    },
+    letters: lettersOf(name === kFavourite ? kFavouriteKb : kOtherKb),
   }));
+
+const lettersOf = (kb: number) => ({ S: 'I vote for you. '.repeat(kb * 64 - 8) });
+
+// "alice.1": one of the keys that her votes are spread over.
+const suffixed = (n: number): string => `${kFavourite}.${n}`;
+
+// Items as large as hers, so that a vote for one costs the same.
+export const suffixItems = (suffixes: number): Item[] =>
+  Array.from({ length: suffixes }, (_, i) => ({
+    candidate: { S: suffixed(i + 1) },
+    votes: { N: '0' },
+    letters: lettersOf(kFavouriteKb),
+  }));
+
+// The number of suffixes that the server's advice names; null: none.
+export function suffixesIn(advice: readonly string[]): number | null {
+  for (const text of advice) {
+    const match = /\b(?:over|into) (\d+) (?:suffixes|shards)/.exec(text);
+    if (match) return Number(match[1]);
+  }
+  return null;
+}
 
 export interface SampleLoadOptions {
   seconds: number;
@@ -58,6 +78,8 @@ export class SampleLoad {
     retries: 0,
     seconds: 0,
   };
+  private suffixes = 1;
+  private turn = 0;
   private cancelled = false;
   private failure: unknown = null;
 
@@ -71,6 +93,11 @@ export class SampleLoad {
   }
   cancel(): void {
     this.cancelled = true;
+  }
+  // From now on the votes for the favourite go to so many keys in turn; 1: to one again.
+  spreadOver(suffixes: number): void {
+    this.suffixes = suffixes;
+    this.tell({ since: { done: 0, failed: 0 } });
   }
 
   async run(): Promise<Progress> {
@@ -96,7 +123,7 @@ export class SampleLoad {
         const due = Math.floor(worked / kTickMs);
         ticks = Math.max(ticks, due - kMostTicksAtOnce);
         for (; ticks < due; ++ticks) {
-          start(kFavourite);
+          start(this.suffixes > 1 ? suffixed(1 + (this.turn++ % this.suffixes)) : kFavourite);
           if (ticks % kOtherEvery === 0)
             start(kOthers[(ticks / kOtherEvery) % kOthers.length] as string);
         }
@@ -114,13 +141,18 @@ export class SampleLoad {
   }
 
   private async vote(candidate: string): Promise<void> {
+    // Votes that are under way when the keys change belong to what was before.
+    const { since } = this.progress;
     try {
       const units = await this.options.send(candidate);
       this.progress.units += units;
       ++this.progress.done;
+      if (since) ++since.done;
     } catch (error) {
-      if (this.options.isThrottled(error)) ++this.progress.failed;
-      else this.failure ??= error;
+      if (this.options.isThrottled(error)) {
+        ++this.progress.failed;
+        if (since) ++since.failed;
+      } else this.failure ??= error;
     }
   }
 

@@ -382,6 +382,17 @@ function suffixesFor(trouble: Trouble): number {
   return [10, 20, 50, 100, 200, 500, 1000].find((one) => one >= least) ?? 1000;
 }
 
+// The demand that the advice's number of values is for: "1,600 write units/s". An older server does
+// not tell it: then that of the busiest second.
+function demandOf(trouble: Trouble): string {
+  for (const text of trouble.advice) {
+    const match = /\d for its ([\d,.]+ (?:read|write) units\/s)/.exec(text);
+    if (match) return match[1] as string;
+  }
+  const units = Math.round(trouble.demand).toLocaleString('en-US');
+  return `${units} ${accessOf(trouble.reason)} units/s`;
+}
+
 // The units that the advice names: of a limit that lacks units those of its busiest second, of a
 // partition's those that the suffixes need; null: none.
 function unitsFor(trouble: Trouble): number | null {
@@ -475,7 +486,7 @@ function spread(design: Design, trouble: Trouble): Cure | null {
         ? 'each key'
         : `each key of ${first.name}`;
   return {
-    label: `Spread ${what} over ${suffixes} ${suffix === 'computed' ? 'computed ' : ''}suffixes`,
+    label: `Spread ${what} over ${suffixes} ${suffix === 'computed' ? 'computed ' : ''}suffixes, for ${demandOf(trouble)}`,
     design: {
       ...design,
       traffic: design.traffic.map((one) =>
@@ -513,12 +524,15 @@ export function cures(design: Design, outcome: Outcome): Cure[] {
       if (!perPartition) continue;
       const suffixes = String(suffixesFor(trouble));
       if (i >= 0)
-        add(`Spread each key of ${design.indexes[i]?.name} over ${suffixes} suffixes`, {
-          ...design,
-          indexes: design.indexes.map((one, k) =>
-            k === i ? { ...one, keys: { ...one.keys, suffixes } } : one,
-          ),
-        });
+        add(
+          `Spread each key of ${design.indexes[i]?.name} over ${suffixes} suffixes, for ${demandOf(trouble)}`,
+          {
+            ...design,
+            indexes: design.indexes.map((one, k) =>
+              k === i ? { ...one, keys: { ...one.keys, suffixes } } : one,
+            ),
+          },
+        );
       else {
         const cure = spread(design, trouble);
         if (cure) add(cure.label, cure.design);

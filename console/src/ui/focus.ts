@@ -22,3 +22,32 @@ export const focusPage = (): void =>
 
 // As a `ref`: what appears takes the focus.
 export const takesFocus = (element: HTMLElement | null): void => element?.focus();
+
+// How long a page has to put the focus where it belongs.
+const kOwnMs = 150;
+// What stays around a thing that goes.
+const kAround = 'section, form, details, .card, main';
+
+// From now on: when the element that had the focus leaves the page and nobody takes the focus, what
+// was around it gets it, so that the next Tab goes on from there.
+export function keepFocus(root: HTMLElement): void {
+  let around: HTMLElement[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  document.addEventListener('focusin', ({ target }) => {
+    around = [];
+    for (let at = target as HTMLElement | null; at && at !== root; at = at.parentElement)
+      around.push(at);
+  });
+  new MutationObserver(() => {
+    if (around[0]?.isConnected !== false || !isLost()) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const next =
+        around.find((one) => one.isConnected && one.matches(kAround)) ??
+        root.querySelector<HTMLElement>('main');
+      if (!isLost() || !next) return;
+      if (next.tabIndex < 0) next.tabIndex = -1;
+      next.focus({ preventScroll: true });
+    }, kOwnMs);
+  }).observe(root, { childList: true, subtree: true });
+}

@@ -13,8 +13,22 @@ export interface Job {
   retry: (() => void) | null;
   // A load, which is made to be throttled: what failed is no loss.
   load?: boolean;
+  // What can be tried on a load while it runs.
+  cure?: Cure;
   // Begins a load that is over anew.
   again?: () => void;
+}
+
+export interface Cure {
+  // The table that is written to.
+  table: string;
+  // What the button says that tries it.
+  label: string;
+  // What it has done, in words; null: it is not tried now.
+  tried: string | null;
+  busy: boolean;
+  // Tries it; tried, undoes it. Throws as calls do.
+  flip: () => Promise<void>;
 }
 
 export const job = signal<Job | null>(null);
@@ -78,11 +92,19 @@ export function runLoad(
   title: string,
   total: number,
   make: (report: (progress: Progress) => void) => SampleLoad,
+  // Changes the load, and says in words what it did; null: it is as it was.
+  cure: Pick<Cure, 'table' | 'label'> & {
+    flip: (load: SampleLoad, tried: boolean) => Promise<string | null>;
+  },
 ): void {
   mustBeFree();
   const change = (changed: Partial<Job>) => {
     const now = job.peek();
     if (now?.bulk === bulk) job.value = { ...now, ...changed };
+  };
+  const changeCure = (changed: Partial<Cure>) => {
+    const now = job.peek()?.cure;
+    if (now) change({ cure: { ...now, ...changed } });
   };
   const bulk = make((progress) => change({ progress }));
   job.value = {
@@ -93,7 +115,23 @@ export function runLoad(
     outcome: null,
     retry: null,
     load: true,
-    again: () => runLoad(title, total, make),
+    cure: {
+      table: cure.table,
+      label: cure.label,
+      tried: null,
+      busy: false,
+      flip: async () => {
+        const now = job.peek()?.cure;
+        if (!now || now.busy) return;
+        changeCure({ busy: true });
+        try {
+          changeCure({ tried: await cure.flip(bulk, now.tried !== null) });
+        } finally {
+          changeCure({ busy: false });
+        }
+      },
+    },
+    again: () => runLoad(title, total, make, cure),
   };
   const end = (error: unknown) => {
     const progress = job.peek()?.progress ?? kBegun;

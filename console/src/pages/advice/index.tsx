@@ -6,7 +6,7 @@ import { management, query as queryText } from '../../api/management.ts';
 import { lookNow, poll } from '../../app/live.ts';
 import { href, route, setQuery } from '../../app/router.ts';
 import { stored } from '../../app/settings.ts';
-import { has } from '../../app/state.ts';
+import { has, pulse, tables } from '../../app/state.ts';
 import {
   type AdviceReply,
   type Advised,
@@ -63,8 +63,12 @@ export default function Advice() {
   );
   if (!state || !reply)
     return error !== null ? <ErrorBox error={error} /> : <p class="loading">Asking the server…</p>;
-  const found = advised(reply, table);
-  const names = reply.report.tables.map((one) => one.name);
+  // Nothing can be mended of a table that was deleted meanwhile.
+  const isThere = (name: string) => pulse.value === null || tables.value.has(name);
+  const all = advised(reply, table);
+  const found = all.filter((one) => isThere(one.table));
+  const gone = [...new Set(all.map((one) => one.table))].filter((name) => !isThere(name));
+  const names = reply.report.tables.map((one) => one.name).filter(isThere);
   const nothing = reply.of === 0;
   return (
     <>
@@ -122,6 +126,12 @@ export default function Advice() {
               </section>
             );
           })}
+          {gone.length > 0 && (
+            <p class="note">
+              Left out: what was recorded of {gone.length === 1 ? 'a table' : 'tables'} that{' '}
+              {gone.length === 1 ? 'is' : 'are'} deleted: {gone.join(', ')}.
+            </p>
+          )}
           {found.length === 0 && (
             <div class="empty">
               <h2>Nothing to advise</h2>
@@ -131,7 +141,7 @@ export default function Advice() {
               </p>
             </div>
           )}
-          <Looked reply={reply} table={table} />
+          <Looked reply={reply} table={table} isThere={isThere} />
         </>
       )}
     </>

@@ -6,7 +6,15 @@ import { Scroll } from '../../ui/scroll.tsx';
 
 const kGrades = { good: 'good', fair: 'warn', poor: 'bad', unknown: '' } as const;
 
-export function Looked({ reply, table }: { reply: AdviceReply; table: string | null }) {
+export function Looked({
+  reply,
+  table,
+  isThere,
+}: {
+  reply: AdviceReply;
+  table: string | null;
+  isThere: (name: string) => boolean;
+}) {
   const shown = reply.report.tables.filter((one) => !table || one.name === table);
   const limits = reply.report.recording.limits;
   return (
@@ -36,7 +44,13 @@ export function Looked({ reply, table }: { reply: AdviceReply; table: string | n
                 one.resources.map((resource) => (
                   <tr key={`${one.name} ${resource.kind} ${resource.name}`}>
                     <th scope="row">
-                      <a href={href(['tables', one.name, 'heat'])}>{one.name}</a>
+                      {isThere(one.name) ? (
+                        <a href={href(['tables', one.name, 'heat'])}>{one.name}</a>
+                      ) : (
+                        <>
+                          {one.name} <span class="badge">deleted</span>
+                        </>
+                      )}
                       {resource.kind === 'index' && ` · ${resource.name}`}
                     </th>
                     <td class="num">{count(resource.reads.requests)}</td>

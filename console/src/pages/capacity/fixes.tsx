@@ -1,44 +1,94 @@
 // What cures throttling and can be done by one call: capacity, on demand, a split, the mode.
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { dynamodb } from '../../api/dynamodb.ts';
 import { management } from '../../api/management.ts';
+import type { HotKey, Partition } from '../../api/partitions.ts';
 import { waitFor } from '../../api/tables.ts';
 import { href } from '../../app/router.ts';
 import { boot, has, refresh } from '../../app/state.ts';
 import type { Request } from '../../model/code/request.ts';
-import { isOnDemand, type TableDescription } from '../../model/table.ts';
+import { isOnDemand, keysOf, type TableDescription } from '../../model/table.ts';
 import { Code } from '../../ui/code.tsx';
 import { ask, Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
-import { count } from '../../ui/format.ts';
+import { focusIfLost } from '../../ui/focus.ts';
+import { count, percent } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
+import { job } from '../../ui/jobs.ts';
 import { ErrorBox, say, sayError } from '../../ui/told.tsx';
 
 export interface FixProps {
   table: TableDescription;
   // The name of a global index; undefined: the table.
   index?: string | undefined;
-  // The partition that a split would cut.
-  partition?: number | undefined;
+  // The partition that a split would cut, with the keys that heat it.
+  partition?: Partition | undefined;
+  keys?: readonly HotKey[] | undefined;
   // The time that is simulated, in milliseconds; undefined: the last minutes.
   window?: { from: number; to: number } | undefined;
   // Nothing is known to be ill: no button is the one to press.
   calm?: boolean;
 }
 
-export function Fixes({ table, index, partition, window, calm }: FixProps) {
+// One key has most of a partition's heat from this share on.
+const kOneKey = 0.5;
+
+// Why a split would not cool the partition, as a sentence; null: it may.
+export function noSplitBecause(
+  table: TableDescription,
+  partition: Partition,
+  keys: readonly HotKey[],
+): string | null {
+  if (partition.notSplit) return `Not split, because ${partition.notSplit}.`;
+  const [first] = keys;
+  if (!first || first.share < kOneKey || first.partitionKey === '') return null;
+  return keysOf(table).sort.length === 0
+    ? `A split does not help: ${percent(first.share)} of the heat is of one key, and a key without a sort key is one item, which lies in one partition.`
+    : null;
+}
+
+export function Fixes({ table, index, partition, keys, window, calm }: FixProps) {
   const [editing, setEditing] = useState(false);
+  const row = useRef<HTMLDivElement>(null);
+  const noSplit =
+    partition === undefined || index !== undefined
+      ? null
+      : noSplitBecause(table, partition, keys ?? partition.hottest);
+  const running = job.value;
+  const cure =
+    running?.outcome === null && running.cure?.table === table.TableName && !index
+      ? running.cure
+      : undefined;
+  // The button that was pressed may be gone after the call.
+  const keepFocus = () =>
+    focusIfLost(() => row.current?.querySelector<HTMLElement>('a, button:not(:disabled)'));
   const readOnly = boot.value?.readOnly ?? false;
   const why = readOnly ? 'This console is read-only' : undefined;
   const provisioned = !isOnDemand(table);
   const seconds = (ms: number | undefined) =>
     ms === undefined ? undefined : String(Math.round(ms / 1000));
   return (
-    <div class="row wrap">
+    <div class="row wrap" ref={row}>
+      {noSplit !== null && <p class="note whole">{noSplit}</p>}
+      {cure && (
+        <button
+          type="button"
+          class={`small ${cure.tried === null && !calm ? 'primary' : ''}`}
+          aria-disabled={cure.busy}
+          onClick={() => void cure.flip().catch(sayError)}
+        >
+          <Icon name={cure.tried === null ? 'check' : 'left'} />
+          {cure.busy
+            ? 'Writing the items…'
+            : cure.tried === null
+              ? `${cure.label} on the running load`
+              : 'Put the running load back on one key'}
+        </button>
+      )}
       {has('simulate') && (
         <a
-          class={`button small ${calm ? '' : 'primary'}`}
+          class={`button small ${calm || cure ? '' : 'primary'}`}
           href={href(['design'], {
             of: table.TableName,
             from: seconds(window?.from),
@@ -67,20 +117,20 @@ export function Fixes({ table, index, partition, window, calm }: FixProps) {
           class="small"
           disabled={readOnly}
           title={why}
-          onClick={() => void goOnDemand(table)}
+          onClick={() => void goOnDemand(table).then(keepFocus)}
         >
           Switch to on demand…
         </button>
       )}
-      {partition !== undefined && index === undefined && (
+      {partition !== undefined && index === undefined && noSplit === null && (
         <button
           type="button"
           class="small"
           disabled={readOnly}
           title={why}
-          onClick={() => void split(table, partition)}
+          onClick={() => void split(table, partition.id).then(keepFocus)}
         >
-          Split partition {partition}…
+          Split partition {partition.id}…
         </button>
       )}
       {editing && <CapacityDialog table={table} index={index} onClose={() => setEditing(false)} />}

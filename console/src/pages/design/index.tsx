@@ -280,7 +280,8 @@ function Designer({ origin }: { origin: Origin | null }) {
       </header>
       {origin && (
         <p class="hint">
-          Played is the mean of that time. The advice is that of Throttling, for the busiest second.
+          Played is the mean of that time. The advice is that of Throttling: its numbers are for the
+          busiest second, as the sentence says.
         </p>
       )}
       {changing && origin && (

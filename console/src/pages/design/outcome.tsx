@@ -36,9 +36,10 @@ const money = (n: number): string =>
 // A month of capacity or requests and of what is stored, in words.
 function monthText(design: Design, outcome: Outcome, prices: Prices): string {
   const costs = costsOf(design, outcome, prices);
-  return costs.capacity === null
-    ? `${money(costs.storage)} and requests`
-    : money(costs.capacity + costs.storage);
+  if (costs.capacity !== null) return money(costs.capacity + costs.storage);
+  return costs.storage < 0.005
+    ? 'price of requests needed'
+    : `${money(costs.storage)} of storage; price of requests needed`;
 }
 
 export function OutcomeView(props: Props) {
@@ -215,9 +216,9 @@ function Why({ trouble }: { trouble: Trouble }) {
   return (
     <div class="note warn">
       <p>
-        <strong>{reasonWords(trouble.reason)}.</strong> {count(trouble.requests)} requests; at worst{' '}
-        {unitRate(trouble.demand, accessOf(trouble.reason))} were asked for; the limit is{' '}
-        {unitRate(trouble.limit, accessOf(trouble.reason))}.
+        <strong>{reasonWords(trouble.reason)}.</strong> {count(trouble.requests)} requests; the
+        busiest second asked for {unitRate(trouble.demand, accessOf(trouble.reason))}; the limit is{' '}
+        {unitRate(trouble.limit, accessOf(trouble.reason))}. What follows is for that second.
       </p>
       {trouble.advice.map((one) => (
         <p key={one}>{inUnits(one)}</p>

@@ -84,7 +84,7 @@ export function HeatPanel({
       <div class="card-body stack">
         <dl class="limit-facts">
           <div>
-            <dt>Highest heat</dt>
+            <dt>Highest heat in this time</dt>
             <dd>
               <strong class={found.most >= 0.9 ? 'bad-text' : ''}>{percent(found.most)}</strong> of
               a partition
@@ -98,7 +98,7 @@ export function HeatPanel({
             </dd>
           </div>
           <div>
-            <dt>Beyond limits</dt>
+            <dt>Beyond limits in this time</dt>
             <dd>
               <strong class={refused > 0 ? 'bad-text' : ''}>{amount(refused)}</strong> units
             </dd>
@@ -129,8 +129,10 @@ export function HeatPanel({
         {active.map((one) => (
           <div class="note warn" key={one.reason}>
             <p>
-              <strong>{reasonWords(one.reason)}.</strong> Its busiest second asked for{' '}
-              {unitRate(one.demand, accessOf(one.reason))}; the limit is {amount(one.limit)}.
+              <strong>{reasonWords(one.reason)}.</strong> Its busiest second
+              {one.at === null ? '' : `, at ${clock(Date.parse(one.at))} UTC,`} asked for{' '}
+              {unitRate(one.demand, accessOf(one.reason))}; the limit is {amount(one.limit)}. What
+              follows is for that second.
             </p>
             {one.advice.map((sentence) => (
               <p key={sentence}>{inUnits(sentence)}</p>
@@ -139,7 +141,7 @@ export function HeatPanel({
         ))}
         {keys.length > 0 && (
           <>
-            <Keys table={table} index={index} keys={keys} />
+            <Keys table={table} index={index} keys={keys} title="Hottest keys there" />
             <p class="hint">
               {past !== null
                 ? 'Of all units in the partitions selected, then. Keys are counted by the minute.'
@@ -147,17 +149,23 @@ export function HeatPanel({
             </p>
           </>
         )}
-        {hottest?.notSplit && <p class="note">Not split, because {hottest.notSplit}.</p>}
+        {hottest?.notSplit && (found.most < kHot || index !== undefined) && (
+          <p class="note">Not split, because {hottest.notSplit}.</p>
+        )}
         <Fixes
           table={table}
           index={index}
-          partition={found.most >= 0.5 ? hottest?.id : undefined}
+          partition={found.most >= kHot ? hottest : undefined}
+          keys={keys}
           window={{ from, to }}
         />
       </div>
     </section>
   );
 }
+
+// A split is offered from this part of what a partition can do on.
+const kHot = 0.5;
 
 const heatNow = (one: { heat: number; refused: { read: number; write: number } }): number =>
   one.heat + (one.refused.read + one.refused.write > 0 ? 1 : 0);

@@ -47,31 +47,60 @@ function Welcome() {
   );
 }
 
-export function SampleButton() {
+// Why the sample load cannot run; undefined: it can.
+export const noLoadBecause = (): string | undefined =>
+  boot.value?.readOnly
+    ? 'This console is read-only'
+    : boot.value?.throttling === 'off'
+      ? 'This server measures no throughput (--throttling=off)'
+      : undefined;
+
+export async function heatSample(): Promise<void> {
+  try {
+    const { loadVotes } = await import('./load_votes.ts');
+    await loadVotes();
+    await refresh();
+    say('sample-votes is written to: its heat shows in some seconds');
+    await go(href(['overview']));
+    focusIfLost(() => document.querySelector<HTMLElement>('main'));
+  } catch (error) {
+    sayError(error);
+  }
+}
+
+export const musicLabel = (): string =>
+  tables.value.has('music') ? 'Open the table music' : 'Load the music sample';
+
+// Makes the table if there is none, and opens it.
+export async function musicSample(): Promise<void> {
+  try {
+    if (!tables.peek().has('music')) {
+      const { loadMusic } = await import('./load_sample.ts');
+      const count = await loadMusic();
+      await refresh();
+      say(`Table music has ${count} songs`);
+    }
+    await go(href(['tables', 'music', 'items']));
+  } catch (error) {
+    sayError(error);
+  }
+}
+
+export function SampleButton({ small }: { small?: boolean }) {
   const [busy, setBusy] = useState(false);
-  const there = tables.value.has('music');
   return (
     <button
       type="button"
-      disabled={busy || there}
-      title={there ? 'There is a table music already' : undefined}
+      class={small ? 'small' : ''}
+      disabled={busy}
       onClick={async () => {
         setBusy(true);
-        try {
-          const { loadMusic } = await import('./load_sample.ts');
-          const count = await loadMusic();
-          await refresh();
-          say(`Table music has ${count} songs`);
-          await go(href(['tables', 'music', 'items']));
-        } catch (error) {
-          sayError(error);
-        } finally {
-          setBusy(false);
-        }
+        await musicSample();
+        setBusy(false);
       }}
     >
       <Icon name="download" />
-      {busy ? 'Loading…' : 'Load the music sample'}
+      {busy ? 'Loading…' : musicLabel()}
     </button>
   );
 }
@@ -80,11 +109,7 @@ export function SampleButton() {
 export function LoadButton({ small }: { small?: boolean }) {
   const [busy, setBusy] = useState(false);
   const running = job.value?.load === true && job.value.outcome === null;
-  const why = boot.value?.readOnly
-    ? 'This console is read-only'
-    : boot.value?.throttling === 'off'
-      ? 'This server measures no throughput (--throttling=off)'
-      : undefined;
+  const why = noLoadBecause();
   if (boot.value?.production) return null;
   return (
     <button
@@ -92,23 +117,13 @@ export function LoadButton({ small }: { small?: boolean }) {
       class={small ? 'small' : ''}
       disabled={why !== undefined}
       aria-disabled={busy || running}
-      title={why ?? 'Writes to a table sample-votes for two minutes, mostly one key'}
+      title={why ?? 'Writes to a table sample-votes for five minutes, mostly one key'}
       onClick={async () => {
         // It keeps the focus while it cannot be pressed.
         if (busy || running) return;
         setBusy(true);
-        try {
-          const { loadVotes } = await import('./load_votes.ts');
-          await loadVotes();
-          await refresh();
-          say('sample-votes is written to: its heat shows in some seconds');
-          await go(href(['overview']));
-          focusIfLost(() => document.querySelector<HTMLElement>('main'));
-        } catch (error) {
-          sayError(error);
-        } finally {
-          setBusy(false);
-        }
+        await heatSample();
+        setBusy(false);
       }}
     >
       <Icon name="play" />

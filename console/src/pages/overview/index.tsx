@@ -23,7 +23,7 @@ import { HeatBar } from '../../ui/heat_bar.tsx';
 import { Spark } from '../../ui/spark.tsx';
 import { placeOfHash, Strip } from '../../ui/strip.tsx';
 import { Events } from './events.tsx';
-import { FirstSteps, LoadButton } from './first_steps.tsx';
+import { FirstSteps, LoadButton, SampleButton } from './first_steps.tsx';
 
 export default function Overview() {
   useEffect(watchClosely, []);
@@ -185,7 +185,7 @@ function HotSpotRow({ row }: { row: TableRow }) {
         <span class="hot-name cut">
           <strong>{where}</strong> <span class="muted">{number}</span>
         </span>
-        <HeatBar heat={hottest.heat} of="of what one partition can do" />
+        <HeatBar heat={hottest.heat} of="of what one partition can do, now" />
         <span class="hot-strip">
           {row.strip && hottest.index === null ? (
             <Strip
@@ -250,6 +250,7 @@ function NothingHot({ rows }: { rows: TableRow[] }) {
       </p>
       <div class="row">
         <LoadButton small />
+        <SampleButton small />
       </div>
     </div>
   );

@@ -10,7 +10,14 @@ import { Icon } from '../../ui/icons.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Strip } from '../../ui/strip.tsx';
 import { useWindow } from '../../ui/window.ts';
-import { LoadButton, SampleButton } from '../overview/first_steps.tsx';
+import {
+  heatSample,
+  LoadButton,
+  musicLabel,
+  musicSample,
+  noLoadBecause,
+  SampleButton,
+} from '../overview/first_steps.tsx';
 import { tableActions } from './actions.ts';
 
 type Sort = 'name' | 'items' | 'bytes' | 'heat' | 'consumed' | 'refused';
@@ -63,6 +70,22 @@ export function TableList() {
                 icon: 'upload',
                 run: () => void go(href(['tables', 'import'])),
               },
+              {
+                label: musicLabel(),
+                icon: 'download',
+                disabled: boot.value?.readOnly ? 'This console is read-only' : undefined,
+                run: () => void musicSample(),
+              },
+              ...(boot.value?.production
+                ? []
+                : [
+                    {
+                      label: 'Heat a sample table',
+                      icon: 'play' as const,
+                      disabled: noLoadBecause(),
+                      run: () => void heatSample(),
+                    },
+                  ]),
               null,
               {
                 label: 'Reset: delete all tables…',

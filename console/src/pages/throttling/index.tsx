@@ -1,5 +1,5 @@
 // Why requests were throttled, by limit: how many, where, which keys, and what would cure it.
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { isStopped } from '../../api/errors.ts';
 import { management } from '../../api/management.ts';
 import {
@@ -47,7 +47,7 @@ export default function Throttling({ table }: { table: TableDescription }) {
   if (!report)
     return error !== null ? <ErrorBox error={error} /> : <p class="loading">Asking the server…</p>;
   const isActive = (resource: PartitionedResource, one: Refused) =>
-    recent.seen(`${resource.name} ${one.reason}`, one, Date.parse(report.now));
+    recent.seen(idOf(resource, one), one, Date.parse(report.now));
   const refused = report.resources.flatMap((resource) =>
     resource.refused.map((one) => ({ resource, one })),
   );
@@ -56,6 +56,12 @@ export default function Throttling({ table }: { table: TableDescription }) {
       Number(isActive(b.resource, b.one)) - Number(isActive(a.resource, a.one)) ||
       Number(b.one.why !== null) - Number(a.one.why !== null) ||
       b.one.units - a.one.units,
+  );
+  // What is read does not move: a limit keeps the place where it was first shown.
+  const places = recent.placesOf(refused.map(({ resource, one }) => idOf(resource, one)));
+  refused.sort(
+    (a, b) =>
+      (places.get(idOf(a.resource, a.one)) ?? 0) - (places.get(idOf(b.resource, b.one)) ?? 0),
   );
   return (
     <>
@@ -89,7 +95,7 @@ export default function Throttling({ table }: { table: TableDescription }) {
       ) : (
         refused.map(({ resource, one }) => (
           <Limit
-            key={`${resource.name} ${one.reason}`}
+            key={idOf(resource, one)}
             table={table}
             resource={resource}
             refused={one}
@@ -103,12 +109,16 @@ export default function Throttling({ table }: { table: TableDescription }) {
   );
 }
 
+const idOf = (resource: PartitionedResource, refused: Refused): string =>
+  `${resource.name} ${refused.reason}`;
+
 // Longer than the pauses of a load that is refused again and again.
 const kActiveMs = 30_000;
 
 // Which limits refuse now: those whose count rises from look to look.
 class Recent {
   private readonly counts = new Map<string, { requests: number; at: number }>();
+  private readonly places = new Map<string, number>();
   constructor(readonly table: string) {}
 
   seen(id: string, refused: Refused, now: number): boolean {
@@ -117,6 +127,12 @@ class Recent {
     const at = known !== undefined && refused.requests > known.requests ? now : since;
     this.counts.set(id, { requests: refused.requests, at });
     return now - at < kActiveMs;
+  }
+
+  // Newcomers come last.
+  placesOf(ids: readonly string[]): ReadonlyMap<string, number> {
+    for (const id of ids) if (!this.places.has(id)) this.places.set(id, this.places.size);
+    return this.places;
   }
 }
 
@@ -204,11 +220,17 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
     </>
   );
   const now = refused.asked;
+  const split = perPartition ? partition : undefined;
+  // What is over when the page is opened is told in a line. What is open stays so until it is
+  // folded by hand, also when it ends or refuses again.
+  const opened = useRef(active);
+  const byHand = useRef(false);
+  if (active && !byHand.current) opened.current = true;
   const body = (
     <div class="card-body stack">
       <dl class="limit-facts">
         <div>
-          <dt>{passed ? 'Beyond the limit, let pass' : 'Beyond the limit'}</dt>
+          <dt>{passed ? 'Beyond the limit, let pass' : 'Refused'}, since the server started</dt>
           <dd>
             <strong>{count(refused.requests)}</strong> requests, {amount(refused.units)} {kind}{' '}
             units
@@ -264,7 +286,9 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
       {keys.length > 0 && (
         <Keys table={table} index={index} keys={keys} title={active ? undefined : kThen} />
       )}
-      {partition?.notSplit && <p class="note">Not split, because {partition.notSplit}.</p>}
+      {(split === undefined || index !== undefined) && partition?.notSplit && (
+        <p class="note">Not split, because {partition.notSplit}.</p>
+      )}
       {refused.advice.length > 0 && (
         <ul class="advice">
           {refused.advice.map((one) => (
@@ -272,37 +296,34 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
           ))}
         </ul>
       )}
-      <Fixes
-        table={table}
-        index={index}
-        partition={perPartition && partition ? refused.partition : undefined}
-        calm={!active}
-      />
+      <Fixes table={table} index={index} partition={split} keys={keys} calm={!active} />
     </div>
   );
-  if (active)
-    return (
-      <section class="card" aria-label={reasonWords(refused.reason)}>
-        <header>
-          <h2>{title}</h2>
-          <span class="badge bad">now</span>
-        </header>
-        {body}
-      </section>
-    );
-  // What is over is told in a line, and opened by who wants to know.
   return (
-    <details class="card ended" aria-label={reasonWords(refused.reason)}>
-      <summary class="pad">
-        <h2>{title}</h2>
-        <span class="badge">ended</span>
-        <span class="small muted">
-          {count(refused.requests)} requests
-          {at === null ? '' : `, the most at ${clock(at * 1000)} UTC`}
-        </span>
-      </summary>
-      {body}
-    </details>
+    <section aria-label={reasonWords(refused.reason)}>
+      <details
+        class={`card limit ${active ? '' : 'ended'}`}
+        open={opened.current}
+        onToggle={(event) => {
+          const { open } = event.currentTarget;
+          if (open === opened.current) return;
+          byHand.current = true;
+          opened.current = open;
+        }}
+      >
+        <summary class="pad">
+          <h2>{title}</h2>
+          <span class={`badge ${active ? 'bad' : ''}`}>{active ? 'now' : 'ended'}</span>
+          {!active && (
+            <span class="small muted">
+              {count(refused.requests)} requests
+              {at === null ? '' : `, the most at ${clock(at * 1000)} UTC`}
+            </span>
+          )}
+        </summary>
+        {body}
+      </details>
+    </section>
   );
 }
 
@@ -315,7 +336,7 @@ export function Keys({
   table,
   index,
   keys,
-  title = 'Hottest keys there',
+  title = 'Hottest keys there, in the last two minutes',
 }: {
   table: TableDescription;
   index: string | undefined;

@@ -1,1 +1,0 @@
-var o=()=>document.activeElement===null||document.activeElement===document.body;function n(e){requestAnimationFrame(()=>requestAnimationFrame(()=>{o()&&e()?.focus()}))}function t(e){requestAnimationFrame(()=>requestAnimationFrame(()=>e()?.focus()))}var u=()=>document.querySelector("main")?.focus({preventScroll:!0}),c=e=>e?.focus();export{n as a,t as b,u as c,c as d};
