@@ -174,12 +174,18 @@ test('a hot key is spread where it is asked for, and unrelated traffic is left a
       trafficDesign({ name: 'other writes' }),
     ],
   });
-  assert.equal(cures(votes, told)[0]?.label, 'Spread alice over 10 suffixes');
+  assert.equal(
+    cures(votes, told)[0]?.label,
+    'Spread alice over 10 suffixes, for 1,200 write units/s',
+  );
   assert.equal(cures(votes, told)[0]?.design.traffic[1]?.keys.suffixes, '1');
   // The key is among those that are spread already.
   const once = cures(votes, told)[0]?.design ?? votes;
   trouble.hottest = ['alice.3'];
-  assert.equal(cures(once, told)[0]?.label, 'Spread alice over 20 suffixes');
+  assert.equal(
+    cures(once, told)[0]?.label,
+    'Spread alice over 20 suffixes, for 1,200 write units/s',
+  );
 });
 
 test('what makes it worse is no cure, and what serves most is the first', () => {

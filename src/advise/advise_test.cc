@@ -339,6 +339,35 @@ TEST(JudgeTest, EventualReadsAndThrottledRequests) {
   EXPECT_EQ(finding.evidence.at(1).second, 25);
 }
 
+// A refused update tells of the bytes that it changes, and costs its whole item.
+TEST(JudgeTest, ARefusedUpdateCostsWhatItsItemCosts) {
+  std::string log = Header() + request_log::WriteLine(TableOf("Table"));
+  for (int second = 0; second < 20; ++second) {
+    for (int i = 0; i < 12; ++i) {
+      const bool hot = i < 8;
+      Request write = Write(second, hot ? "S:alice" : "S:bruno", hot ? 200 : 20);
+      write.operation = "UpdateItem";
+      write.keys[0].bytes.reset();
+      write.asked_bytes = 40;
+      write.stored_bytes = hot ? 204'000 : 20'000;
+      if (hot && i >= 5) {
+        write.outcome = request_log::Outcome::kThrottled;
+        write.stored_bytes.reset();
+        write.write_units = 0;
+      }
+      log += request_log::WriteLine(write);
+    }
+  }
+  const Recording recording = Read(log);
+  EXPECT_EQ(recording.tables.at(0).throttled_units.write, 20 * 3 * 200);
+  std::string hot;
+  for (const Finding& finding : Judge(recording, recording.tables.at(0), {})) {
+    if (finding.id == "hot-key") hot = finding.text;
+  }
+  EXPECT_NE(hot.find("takes 1,600 write units in its busiest second"), std::string::npos) << hot;
+  EXPECT_NE(hot.find(" for its 1,600 write units/s, because each"), std::string::npos) << hot;
+}
+
 // An index refuses the writes of its table: refused writes are demand of its hot key too.
 TEST(JudgeTest, AHotKeyOfAnIndexCountsRefusedWrites) {
   request_log::TableDefinition table = TableOf("Table");

@@ -222,7 +222,7 @@ function Rows({ rows, sort, onSort, favourites, onFavourite }: RowsProps) {
         {head('items', 'Items', true)}
         {head('bytes', 'Size', true)}
         <span role="columnheader">Partitions</span>
-        {head('heat', 'Hottest')}
+        {head('heat', 'Hottest now')}
         {head('consumed', 'Units/s', true)}
         {head('refused', 'Beyond limits', true)}
         <span role="columnheader">Features</span>
