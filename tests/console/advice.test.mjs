@@ -2,7 +2,7 @@
 // is mended.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { CreateTableCommand, GetItemCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
+import { CreateTableCommand, DeleteTableCommand, GetItemCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { assertAccessible, Console } from './harness.mjs';
 
 let it;
@@ -91,4 +91,9 @@ test('a recording is ended, and its advice stays', async () => {
   assert.equal(state.on, false);
   assert.ok(state.requests > 60 && state.bytes < state.mostBytes, JSON.stringify(state));
   assert.equal((await ask('advice?last=1ms')).of, 0);
+  // Nothing can be mended of a table that is gone.
+  await it.client.send(new DeleteTableCommand({ TableName: 'votes' }));
+  await page.getByText('Left out: what was recorded of a table that is deleted: votes.').waitFor();
+  assert.equal(await page.getByRole('article', { name: /votes/ }).count(), 0);
+  await page.getByRole('row', { name: /^votes deleted/ }).first().waitFor();
 });

@@ -89,7 +89,7 @@ test('someone new heats a sample table, finds the hot key, its reason, and a cur
     const began = Date.now();
     await tabTo(page, /^Heat a sample table$/);
     await page.keyboard.press('Enter');
-    await page.getByText('beyond limits.').first().waitFor();
+    await page.getByText('beyond limits now.').first().waitFor();
     await tabTo(page, /^sample-votes partition \d+/);
     await page.keyboard.press('Enter');
     await page.getByRole('application', { name: /^sample-votes/ }).waitFor();

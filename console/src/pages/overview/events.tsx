@@ -84,7 +84,9 @@ function EventRow({ event }: { event: Happened }) {
   const first =
     event.text === event.reason
       ? `${reasonWords(event.reason)}.`
-      : inUnits(firstSentence(event.text));
+      : bad
+        ? `${inUnits(firstSentence(event.text)).replace(/\.$/, '')} in the busiest second.`
+        : inUnits(firstSentence(event.text));
   const where =
     event.table === null ? null : (
       <a href={href(['tables', event.table, bad ? 'throttling' : 'items'])}>

@@ -212,7 +212,7 @@ function HotSpotRow({ row }: { row: TableRow }) {
           )}
           {refused > 0 && (
             <span class="bad-text">
-              {unitRate(refused)} {row.throttling === 'enforce' ? 'refused' : 'beyond limits'}.
+              {unitRate(refused)} {row.throttling === 'enforce' ? 'refused' : 'beyond limits'} now.
             </span>
           )}
         </span>

@@ -40,7 +40,7 @@ export function Past({ table }: { table: string }) {
               <th scope="col" class="num">
                 Requests
               </th>
-              <th scope="col">Why</th>
+              <th scope="col">Why, in the busiest second</th>
             </tr>
           </thead>
           <tbody>
