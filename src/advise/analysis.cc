@@ -242,8 +242,8 @@ void Analysis::AddRefused(const Request& request, int64_t now, Table* table) {
       if (!bytes && request.keys.size() == 1) bytes = request.stored_bytes;
       // An update tells of what it changes, and is charged for the whole item.
       const int64_t given = request.keys.size() == 1 ? request.asked_bytes.value_or(1) : 1;
-      const double least = static_cast<double>(
-          throughput::WriteUnits(std::max<int64_t>(1, bytes.value_or(given))));
+      const double least =
+          static_cast<double>(throughput::WriteUnits(std::max<int64_t>(1, bytes.value_or(given))));
       units += bytes ? least : std::max(least, table->UnitsOf(touch, average));
     }
     if (request.operation == "TransactWriteItems") units *= 2;

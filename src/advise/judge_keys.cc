@@ -87,10 +87,10 @@ void Bench::Keys(const ResourceReport& resource, Access access) {
       text += keys.peak_per_second < kIdlePart * most
                   ? fmt::format("harmless until about {} times as much; then add a suffix.",
                                 NumberText(std::floor(most / keys.peak_per_second)))
-                  : "add a suffix." + (resource.told[a]
-                                           ? ToldText(*resource.told[a])
-                                           : SpreadText(keys.peak_key, keys.peak_key_per_second,
-                                                        access, plan));
+                  : "add a suffix." +
+                        (resource.told[a]
+                             ? ToldText(*resource.told[a])
+                             : SpreadText(keys.peak_key, keys.peak_key_per_second, access, plan));
       Finding& finding =
           Add("moving-key",
               keys.peak_per_second > most ? Finding::Level::kProblem : Finding::Level::kHint, index,

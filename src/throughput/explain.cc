@@ -308,9 +308,8 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
       const std::string key = hot ? e->hottest[0].partition : "";
       const auto spread_text = [&](std::string_view lead, std::string_view things,
                                    std::string_view how) REQUIRES(mutex_) {
-        std::string text =
-            SpreadText(e->spread, key, PlannedUnits(*e), access,
-                       definition_.billing == Billing::kOnDemand, lead, things, how);
+        std::string text = SpreadText(e->spread, key, PlannedUnits(*e), access,
+                                      definition_.billing == Billing::kOnDemand, lead, things, how);
         for (const std::string& sentence : beside) text.append(" ").append(sentence);
         return text;
       };

@@ -272,7 +272,8 @@ void PlanForHottest(const SpreadOn& on, Access access, const UnitsOf& units_of, 
 }
 
 std::string SpreadText(const SpreadPlan& plan, std::string_view key, double units, Access access,
-                       bool on_demand, std::string_view lead, std::string_view things, std::string_view how) {
+                       bool on_demand, std::string_view lead, std::string_view things,
+                       std::string_view how) {
   if (plan.partitions == 0) {
     return fmt::format("{} {}{}: how many, the log tells once this second has ended.", lead, things,
                        how);
@@ -301,7 +302,8 @@ std::string SpreadText(const SpreadPlan& plan, std::string_view key, double unit
                  : fmt::format(" for its {} {} units/s", UnitsText(std::round(units)),
                                access == Access::kRead ? "read" : "write");
   text += fmt::format(
-      ". {}{}, because each falls on a random partition, and the fullest of {}, other keys included, "
+      ". {}{}, because each falls on a random partition, and the fullest of {}, other keys "
+      "included, "
       "must stay below {:.0f}% of its limit.",
       plan.values, demand, plan.partitions, 100 * kSuffixFill);
   if (plan.roomier > 0) {

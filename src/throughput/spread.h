@@ -46,7 +46,7 @@ void PlanForHottest(const SpreadOn& on, Access access, const UnitsOf& units_of, 
 // for: another second has another one. 0: it is that of another key. `lead` and `things` are around
 // the number ("Spread it over", "suffixes"), `how` is behind the names (", random or computed").
 std::string SpreadText(const SpreadPlan& plan, std::string_view key, double units, Access access,
-                       bool on_demand,
-                       std::string_view lead, std::string_view things, std::string_view how);
+                       bool on_demand, std::string_view lead, std::string_view things,
+                       std::string_view how);
 
 }  // namespace stator::throughput
