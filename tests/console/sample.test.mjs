@@ -55,7 +55,7 @@ test('the cure is tried on the running load, with the number that the server adv
   const limit = page.getByRole('region', { name: 'Writes beyond what one partition of the table can do' });
   await limit.getByText(/A split does not help|^Not split, because/).waitFor();
   assert.equal(await page.getByRole('button', { name: /^Split partition/ }).count(), 0);
-  // What the load is refused is no failure of the page.
+  // A refused write of the load is no failure of the page.
   assert.equal(await page.getByRole('button', { name: /^Log of calls/ }).getAttribute('aria-label'), 'Log of calls');
   await assertAccessible(page, 'throttling, with the sample load');
   await limit.getByRole('button', { name: 'Try the cure: spread alice on the running load' }).press('Enter');

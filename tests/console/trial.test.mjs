@@ -213,7 +213,7 @@ test('a price stays while it is typed, though an outcome comes meanwhile', async
   await page.getByText('Prices', { exact: true }).click();
   const reads = page.getByLabel('A million reads on demand');
   const writes = page.getByLabel('A million writes on demand');
-  // What is typed lives through the new drawing that the other field's change begins.
+  // The typed text lives through the new drawing that the other field's change begins.
   await reads.fill('0.125');
   await reads.press('Tab');
   await writes.pressSequentially('0.6');

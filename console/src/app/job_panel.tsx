@@ -141,7 +141,7 @@ function CureButton({ cure }: { cure: Cure }) {
   );
 }
 
-// What the cure has done so far.
+// Writes since the cure is tried.
 function Tried({ cure, since }: { cure: Cure; since: Job['progress']['since'] }) {
   if (cure.tried === null || !since) return null;
   return (

@@ -25,11 +25,11 @@ export const takesFocus = (element: HTMLElement | null): void => element?.focus(
 
 // How long a page has to put the focus where it belongs.
 const kOwnMs = 150;
-// What stays around a thing that goes.
+// Elements that stay around one that goes.
 const kAround = 'section, form, details, .card, main';
 
-// From now on: when the element that had the focus leaves the page and nobody takes the focus, what
-// was around it gets it, so that the next Tab goes on from there.
+// From now on an element around the focused one gets the focus when that one leaves the page and the
+// page focuses no other, so that the next Tab goes on from there.
 export function keepFocus(root: HTMLElement): void {
   let around: HTMLElement[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -24,7 +24,7 @@ export interface Cure {
   table: string;
   // What the button says that tries it.
   label: string;
-  // What it has done, in words; null: it is not tried now.
+  // The change that it made, in words; null: it is not tried now.
   tried: string | null;
   busy: boolean;
   // Tries it; tried, undoes it. Throws as calls do.

@@ -57,7 +57,7 @@ export default function Throttling({ table }: { table: TableDescription }) {
       Number(b.one.why !== null) - Number(a.one.why !== null) ||
       b.one.units - a.one.units,
   );
-  // What is read does not move: a limit keeps the place where it was first shown.
+  // A limit keeps the place where the page showed it first: text does not move under its reader.
   const places = recent.placesOf(refused.map(({ resource, one }) => idOf(resource, one)));
   refused.sort(
     (a, b) =>
@@ -221,8 +221,8 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
   );
   const now = refused.asked;
   const split = perPartition ? partition : undefined;
-  // What is over when the page is opened is told in a line. What is open stays so until it is
-  // folded by hand, also when it ends or refuses again.
+  // A limit that is over when the page opens is one line. An open one stays open until the user
+  // folds it, also when it ends or refuses again.
   const opened = useRef(active);
   const byHand = useRef(false);
   if (active && !byHand.current) opened.current = true;
