@@ -2,10 +2,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { tell } from '../api/errors.ts';
 import { focusIfLost, focusPage } from '../ui/focus.ts';
-import { amount, duration, plural } from '../ui/format.ts';
+import { amount, duration, plural, unitRate } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
 import { type Cure, closeJob, type Job, job } from '../ui/jobs.ts';
 import { sayError } from '../ui/told.tsx';
+import { tables } from './state.ts';
 
 export default function JobPanel() {
   const now = job.value;
@@ -141,19 +142,31 @@ function CureButton({ cure }: { cure: Cure }) {
   );
 }
 
-// Writes since the cure is tried.
+// Writes since the cure is tried, and the units that are beyond limits now: where a table is only
+// observed, no write is throttled.
 function Tried({ cure, since }: { cure: Cure; since: Job['progress']['since'] }) {
-  if (cure.tried === null || !since) return null;
+  const row = tables.value.get(cure.table);
+  const beyond = row ? row.refused.read + row.refused.write : 0;
   return (
-    <p role="status">
-      {cure.tried}: {plural(since.done, 'write')} since then,{' '}
-      {since.failed === 0 ? (
-        <strong class="good-text">none throttled</strong>
-      ) : (
-        <span class="bad-text">{since.failed} throttled</span>
+    <div class="stack tight">
+      <p role="status">{cure.tried !== null && `${cure.tried}.`}</p>
+      {cure.tried !== null && since && (
+        <p class="small">
+          {plural(since.done, 'write')} since then
+          {row?.throttling === 'enforce' && ', '}
+          {row?.throttling === 'enforce' &&
+            (since.failed === 0 ? (
+              <strong class="good-text">none throttled</strong>
+            ) : (
+              <span class="bad-text">{since.failed} throttled</span>
+            ))}
+        </p>
       )}
-      .
-    </p>
+      <p class="small">
+        Beyond limits now:{' '}
+        <strong class={beyond > 0 ? 'bad-text' : 'good-text'}>{unitRate(beyond)}</strong>
+      </p>
+    </div>
   );
 }
 
