@@ -85,6 +85,29 @@ test('a page that slept does not catch up on all that it has missed', async () =
   assert.equal(votes, 10 * 12);
 });
 
+test('a page that hesitates asks for no more in a second than at other times', async () => {
+  let at = 0;
+  const times: number[] = [];
+  await new SampleLoad({
+    seconds: 20,
+    send: async (name) => {
+      if (name === 'alice') times.push(at);
+      return 200;
+    },
+    isThrottled: () => false,
+    report: () => {},
+    wait: async (ms) => {
+      at += times.length % 20 === 7 ? 700 : ms;
+    },
+    now: () => at,
+  }).run();
+  assert.ok(times.length > 60, `${times.length}`);
+  const most = Math.max(
+    ...times.map((from) => times.filter((one) => one >= from && one < from + 900).length),
+  );
+  assert.equal(most, 8);
+});
+
 test('throttled votes are counted, and another error ends it', async () => {
   let votes = 0;
   const load = loadOf(async () => {
