@@ -73,13 +73,13 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
               <thead>
                 <tr>
                   <th scope="col">Paid as</th>
-                  {history.resources.map((one) => (
+                  {several(history.resources).map((one) => (
                     <th scope="col" class="num" key={`${one.type} ${one.name}`}>
                       {one.type === 'index' ? one.name.split('/').at(-1) : 'table'}
                     </th>
                   ))}
                   <th scope="col" class="num">
-                    all
+                    {history.resources.length > 1 ? 'all' : 'a month'}
                   </th>
                 </tr>
               </thead>
@@ -94,9 +94,11 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
                 />
                 <tr>
                   <th scope="row">Storage</th>
-                  <td class="num" colSpan={history.resources.length}>
-                    <span class="muted">in each of these</span>
-                  </td>
+                  {history.resources.length > 1 && (
+                    <td class="num" colSpan={history.resources.length}>
+                      <span class="muted">in each of these</span>
+                    </td>
+                  )}
                   <td class="num">{money(storageMonth(bytes, prices))}</td>
                 </tr>
               </tbody>
@@ -119,6 +121,9 @@ interface WayProps {
   prices: Prices;
   told: Told | null;
 }
+
+// A table without global indexes is all that there is: one column does.
+const several = <T,>(all: readonly T[]): readonly T[] => (all.length > 1 ? all : []);
 
 const asked = (of: HeatResource, kind: 'read' | 'write') =>
   of.consumed[kind].map((one, i) => one + (of.refused[kind][i] ?? 0));
@@ -183,7 +188,7 @@ function WayRows({ table, now, resources, fine, prices, told }: WayProps) {
                 known.length > 1 && <span class="badge good">least</span>}
               <span class="small muted how">{way.how}</span>
             </th>
-            {of.map((one, k) => (
+            {several(of).map((one, k) => (
               <td class="num" key={resources[k]?.name}>
                 {cell(one[i]?.capacity ?? null)}
               </td>
