@@ -11,8 +11,9 @@ before(async () => {
 after(() => it?.stop());
 afterEach(() => it.closePages());
 
+const field = (page) => page.getByRole('combobox', { name: 'Search pages, tables, actions and keys' });
 const optionsOf = async (page, text) => {
-  await page.getByRole('combobox').fill(text);
+  await field(page).fill(text);
   await page.getByRole('option').first().waitFor();
   return page.getByRole('option').allInnerTexts();
 };
@@ -20,14 +21,14 @@ const optionsOf = async (page, text) => {
 test('the palette knows what pages are about, and the samples', async () => {
   const page = await it.open('settings');
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox').waitFor();
+  await field(page).waitFor();
   assert.match((await optionsOf(page, 'heat')).join(), /Heat a sample table/);
   assert.match((await optionsOf(page, 'warm')).join(), /Design/);
   assert.match((await optionsOf(page, 'music')).join(), /Load the music sample/);
-  await page.getByRole('combobox').press('Enter');
+  await field(page).press('Enter');
   await page.getByRole('grid', { name: 'Items of music' }).waitFor();
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox').waitFor();
+  await field(page).waitFor();
   assert.match((await optionsOf(page, 'warm')).join(), /Capacity\s+of music/);
 });
 
