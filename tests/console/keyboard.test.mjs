@@ -53,6 +53,7 @@ test('from the first page to a cure that works, by keyboard alone', async () => 
     const asked = Array.from({ length: columns }, (_, i) => consumed.write[i] + refused.write[i]).slice(-14);
     return asked.length === 14 && asked.every((units) => units > 0) && asked.reduce((all, units) => all + units) > 3000;
   });
+  await page.getByRole('link', { name: /^votes partition \d+/ }).waitFor();
   await tabTo(page, /^votes partition \d+/);
   await page.keyboard.press('Enter');
   await page.getByRole('application', { name: /^votes/ }).waitFor();
