@@ -92,9 +92,10 @@ function search(text: string): Entry[] {
   const wanted = text.trim().toLowerCase();
   const words = wanted.split(/\s+/).filter((word) => word !== '');
   const matches = (name: string) => words.every((word) => name.toLowerCase().includes(word));
-  const all = [...pageEntries(), ...actionEntries()].filter((entry) =>
-    matches(`${entry.name} ${entry.detail} ${entry.also ?? ''}`),
-  );
+  const called = (entry: Entry) => matches(`${entry.name} ${entry.detail}`);
+  const found = (entry: Entry) => called(entry) || matches(`${entry.name} ${entry.also ?? ''}`);
+  const all = pageEntries().filter(found);
+  const actions = actionEntries().filter(found);
   const names = tableNames.value.filter(matches).slice(0, kMost);
   // What begins with the text comes first.
   names.sort(
@@ -105,9 +106,14 @@ function search(text: string): Entry[] {
   const tables = names.map((name) => tableEntry(name));
   const cures = cureEntries(words);
   const tabs = tabEntries(words).filter((entry) => !known.has(entry.name + entry.detail));
+  if (wanted === '') return [...all, ...actions, ...tables].slice(0, kMost);
+  // Entries that are called so come before those that are about it; an action is never the first
+  // that Enter takes by surprise.
+  const rest = [...tables, ...all, ...tabs, ...cures, ...actions];
   return [
     ...keyEntries(text),
-    ...(wanted === '' ? [...all, ...tables] : [...tables, ...all, ...tabs, ...cures]),
+    ...rest.filter(called),
+    ...rest.filter((entry) => !called(entry)),
   ].slice(0, kMost);
 }
 
