@@ -83,13 +83,17 @@ for (const look of kLooks) {
 
 test('dialogs, the palette, the log and menus', async () => {
   const page = await it.open('tables/music/items');
+  const dialog = page.getByRole('dialog');
   await page.keyboard.press('Control+k');
+  await dialog.waitFor();
   await assertAccessible(page, 'palette');
   await page.keyboard.press('Escape');
   await page.keyboard.press('?');
+  await dialog.waitFor();
   await assertAccessible(page, 'keyboard');
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: /^Log of calls/ }).click();
+  await page.locator('.drawer').waitFor();
   await assertAccessible(page, 'log');
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Code' }).click();
