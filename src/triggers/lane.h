@@ -106,7 +106,8 @@ class Lane {
   // Takes the state that an answer to a batch of the window returned; before its outcome.
   void SetState(std::string state);
   // An answer had too large a state. Ends the window early, with the state from before, and returns
-  // true: the batch is to be delivered again, in a new window. False: there is no state from before.
+  // true: the batch is to be delivered again, in a new window. False: there is no state from
+  // before.
   bool EndEarly();
   const Tumbling& tumbling() const { return tumbling_; }
   bool early() const { return early_; }  // the open window ends early
