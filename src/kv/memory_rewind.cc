@@ -17,10 +17,10 @@ namespace {
 // Of a kept key beside its bytes and those of its value: the table's node and place, and the
 // allocator's.
 constexpr size_t kKeptOverhead = 128;
-// Keys that a return changes under one lock (20 to 40 ms), and the time after it that others have: a
+// Keys that a return changes under one lock (5 to 10 ms), and the time after it that others have: a
 // lock that is taken again at once would be had by the same thread. On a busy machine each of these
 // times lasts for tens of milliseconds.
-constexpr size_t kKeysAtOnce = 20'000;
+constexpr size_t kKeysAtOnce = 5'000;
 constexpr auto kBetweenSteps = std::chrono::microseconds(100);
 
 size_t BytesOf(std::string_view key, const std::string* value) {

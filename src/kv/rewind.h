@@ -56,7 +56,7 @@ class RewindPoint {
   // Applies `batch`, which names no watched key, and gives each watched key that was written since
   // the moment the value that it had then, stamp included. Calls `visit` for each of those keys
   // before it changes, under the engine's lock: it must not call the engine. Other points, and
-  // pins, see writes like any other. Up to 20,000 keys are one change with the batch; of more,
+  // pins, see writes like any other. Up to 5,000 keys are one change with the batch; of more,
   // others see the batch and a part of the keys meanwhile, so the caller keeps them from writing
   // watched keys. kUnavailable if the point was given up; errors of the batch; then nothing has
   // changed. Blocks.
