@@ -216,9 +216,10 @@ void Analysis::AddRequest(const Request& request) {
   if (table->replay != nullptr) table->replay->Add(request, now);
 }
 
-// Adds demand that was not served. Its units are not recorded: a PutItem is taken to cost its item's
-// bytes, an update or a delete as much as the last one of the same item, or else, as a read, as much
-// as the others on average. Entries that a PutItem would have made in global indexes are recorded.
+// Adds demand that was not served. Its units are not recorded: a PutItem is taken to cost its
+// item's bytes, an update or a delete as much as the last one of the same item, or else, as a read,
+// as much as the others on average. Entries that a PutItem would have made in global indexes are
+// recorded.
 void Analysis::AddRefused(const Request& request, int64_t now, Table* table) {
   static const std::set<std::string> kReads = {"GetItem", "Query", "Scan", "BatchGetItem",
                                                "TransactGetItems"};

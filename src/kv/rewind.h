@@ -40,7 +40,8 @@ class RewindBudget {
 struct Watched {
   Tablet tablet;
   // Null: all keys of the tablet; else those of which it returns `group`, which is the same
-  // function for all points. Called under the engine's lock. A write costs the points of its group alone.
+  // function for all points. Called under the engine's lock. A write costs the points of its group
+  // alone.
   std::function<std::string_view(std::string_view key)> group_of = nullptr;
   std::string group = {};
 };
