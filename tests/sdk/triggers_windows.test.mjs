@@ -87,9 +87,9 @@ describe('tumbling windows', { skip: own ? false : 'needs a server of its own' }
     const calls = [];
     host.functions.sum = sumInto(calls);
     const began = now;
+    for (let n = 1; n <= 5; n += 1) await put(n); // before the mapping, so that its batches are as large as they may be
     const uuid = await create('sum', { BatchSize: 2 });
     assert.equal((await mappings.get(uuid)).body.TumblingWindowInSeconds, 60);
-    for (let n = 1; n <= 5; n += 1) await put(n);
     await until(() => calls.length === 3);
     const { shards } = await until(async () => {
       const found = await mappingOf(uuid);
