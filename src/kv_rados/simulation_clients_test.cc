@@ -97,8 +97,12 @@ void Clients::Apply(Client& client, kv::Batch batch, const std::vector<SentPtr>&
   for (const SentPtr& each : after) batch.after.push_back(each->fate);
   if (world_.Chance(mix_.wait))
     batch.may_wait_micros = static_cast<int64_t>(world_.random.Below(50'000));
-  if (world_.Chance(0.5) && !batch.empty())
-    batch.fences.push_back({batch.puts.empty() ? kItems : batch.puts[0].tablet, fence_});
+  if (world_.Chance(0.5) && !batch.empty()) {
+    // Some name a fence that has been passed: every part has to refuse them.
+    const bool passed = mix_.fence > 0 && fence_ > 0 && world_.Chance(0.2);
+    batch.fences.push_back(
+        {batch.puts.empty() ? kItems : batch.puts[0].tablet, passed ? fence_ - 1 : fence_});
+  }
   const SentPtr sent = model_.Send(client.process.number, batch);
   batch.fate = sent->fate;
   ++*client.open;

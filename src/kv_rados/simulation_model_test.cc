@@ -415,6 +415,9 @@ void Model::CheckEnd() {
     }
     if (header->fence == kv::kDroppedFence || IsDropped(header->tablet)) continue;
     CheckPart(name, *header);
+    if (const auto raised = fences_.find(header->tablet);
+        raised != fences_.end() && header->fence < raised->second)
+      Fail(name + " has a lower fence than was raised");
     if (!parts[header->tablet].emplace(header->routes.begin, header->routes.end).second)
       Fail("two parts begin at one route");
   }
