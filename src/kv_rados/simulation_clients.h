@@ -19,6 +19,7 @@ struct Mix {
   double fence = 0;
   double drop = 0;
   double scan = 0.12;
+  double again = 0;  // of scans: again and again, around a split
   double read = 0.2;
   double recent = 0.3;   // of reads: may be a little old
   double log = 0.15;     // of batches: on a queue

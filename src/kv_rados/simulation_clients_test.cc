@@ -363,6 +363,12 @@ void Clients::Scan(Client& client) {
   if (world_.Chance(0.3)) range.expected_bytes = 100 + world_.random.Below(2000);
   const size_t most = world_.Chance(0.3) ? 1 + world_.random.Below(6) : SIZE_MAX;
   ScanRange(client.process, range, most, world_.Chance(0.4));
+  if (!world_.Chance(mix_.again)) return;
+  // What is remembered of the range is of a part that may change without a write.
+  ScanRange(client.process, range, most, true);
+  ScanRange(client.process, range, most, true);
+  if (world_.Chance(0.7)) Split(client);
+  for (int i = 0; i < 3 && !client.process.dead; ++i) ScanRange(client.process, range, most, true);
 }
 
 void Clients::ScanRange(Process& process, kv::Range range, size_t most, bool ahead) {

@@ -226,7 +226,7 @@ TEST(RadosSimulation, UnknownOutcomes) {
 TEST(RadosSimulation, Reads) {
   RunClass({.name = "reads",
             .trouble = kLittleTrouble,
-            .mix = {.split = 0.06, .scan = 0.4, .read = 0.2, .local = 0.3, .hashes = 12},
+            .mix = {.split = 0.06, .scan = 0.4, .again = 0.3, .read = 0.2, .local = 0.3, .hashes = 12},
             .actions = 20,
             .split_keys = 20});
 }
