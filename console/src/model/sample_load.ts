@@ -43,13 +43,12 @@ const lettersOf = (kb: number) => ({ S: 'I vote for you. '.repeat(kb * 64 - 8) }
 // "alice.1": one of the keys that her votes are spread over.
 const suffixed = (n: number): string => `${kFavourite}.${n}`;
 
-// Items as large as hers, so that a vote for one costs the same.
-export const suffixItems = (suffixes: number): Item[] =>
-  Array.from({ length: suffixes }, (_, i) => ({
-    candidate: { S: suffixed(i + 1) },
-    votes: { N: '0' },
-    letters: lettersOf(kFavouriteKb),
-  }));
+// The item of one of them with its first vote. As large as hers, so that a vote for it costs the same.
+export const suffixItem = (candidate: string): Item => ({
+  candidate: { S: candidate },
+  votes: { N: '1' },
+  letters: lettersOf(kFavouriteKb),
+});
 
 // The number of suffixes that the server's advice names; null: none.
 export function suffixesIn(advice: readonly string[]): number | null {
@@ -62,8 +61,9 @@ export function suffixesIn(advice: readonly string[]): number | null {
 
 export interface SampleLoadOptions {
   seconds: number;
-  // Adds a vote. Resolves to its units.
-  send: (candidate: string) => Promise<number>;
+  // Adds a vote. Resolves to its units. `first`: the candidate's item is to be written with it. All of
+  // them at once would be the busiest second, and what the server advises would be for that.
+  send: (candidate: string, first: boolean) => Promise<number>;
   isThrottled: (error: unknown) => boolean;
   report: (progress: Progress) => void;
   wait?: (ms: number) => Promise<void>;
@@ -83,6 +83,7 @@ export class SampleLoad {
     seconds: 0,
   };
   private suffixes = 1;
+  private readonly written = new Set<string>(); // suffixed keys
   private turn = 0;
   private cancelled = false;
   private failure: unknown = null;
@@ -152,8 +153,10 @@ export class SampleLoad {
   private async vote(candidate: string): Promise<void> {
     // Votes that are under way when the keys change belong to what was before.
     const { since } = this.progress;
+    const first = candidate.startsWith(`${kFavourite}.`) && !this.written.has(candidate);
     try {
-      const units = await this.options.send(candidate);
+      const units = await this.options.send(candidate, first);
+      if (first) this.written.add(candidate);
       this.progress.units += units;
       ++this.progress.done;
       if (since) ++since.done;

@@ -106,6 +106,10 @@ export default function Advice() {
             read, the units it took. This page then says which keys are too hot, what reads more
             than it needs, which index nothing reads, and what another capacity would save.
           </p>
+          <p class="muted">
+            Throttled requests need no recording: Throttling of{' '}
+            <a href={href(['tables'])}>their table</a> has the reason and cures.
+          </p>
         </div>
       ) : (
         <>

@@ -4,7 +4,7 @@ import { dynamodb } from '../../api/dynamodb.ts';
 import { ApiError } from '../../api/errors.ts';
 import { unitsOf } from '../../api/log.ts';
 import { partitionsOf } from '../../api/partitions.ts';
-import { describe, waitFor, write } from '../../api/tables.ts';
+import { waitFor, write } from '../../api/tables.ts';
 import { tables } from '../../app/state.ts';
 import {
   kFavourite,
@@ -12,7 +12,7 @@ import {
   kVotesTable,
   SampleLoad,
   suffixesIn,
-  suffixItems,
+  suffixItem,
   voteItems,
 } from '../../model/sample_load.ts';
 import type { TableDescription } from '../../model/table.ts';
@@ -62,7 +62,15 @@ export async function loadVotes(): Promise<void> {
         seconds: kSeconds,
         report,
         isThrottled: (error) => error instanceof ApiError && error.isThrottle,
-        send: async (candidate) => {
+        send: async (candidate, first) => {
+          if (first) {
+            const put = await dynamodb(
+              'PutItem',
+              { TableName: kName, Item: suffixItem(candidate), ReturnConsumedCapacity: 'TOTAL' },
+              { background: true },
+            );
+            return unitsOf(put, 'PutItem').write;
+          }
           const reply = await dynamodb(
             'UpdateItem',
             {
@@ -86,7 +94,6 @@ export async function loadVotes(): Promise<void> {
           return null;
         }
         const suffixes = await advisedSuffixes();
-        await fill(await describe(kName), suffixItems(suffixes));
         load.spreadOver(suffixes);
         return `${kFavourite} is spread over ${suffixes} keys now, ${kFavourite}.1 to ${kFavourite}.${suffixes}`;
       },

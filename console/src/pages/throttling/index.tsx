@@ -123,7 +123,8 @@ class Recent {
 
   seen(id: string, refused: Refused, now: number): boolean {
     const known = this.counts.get(id);
-    const since = known?.at ?? (refused.at === null ? 0 : Date.parse(refused.at));
+    const beyond = refused.asked !== undefined && refused.asked > refused.limit;
+    const since = known?.at ?? (beyond ? now : refused.at === null ? 0 : Date.parse(refused.at));
     const at = known !== undefined && refused.requests > known.requests ? now : since;
     this.counts.set(id, { requests: refused.requests, at });
     return now - at < kActiveMs;
@@ -220,6 +221,7 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
     </>
   );
   const now = refused.asked;
+  const within = now !== undefined && now <= refused.limit;
   const split = perPartition ? partition : undefined;
   // A limit that is over when the page opens is one line. An open one stays open until the user
   // folds it, also when it ends or refuses again.
@@ -313,7 +315,9 @@ function Limit({ table, resource, refused, passed, active }: LimitProps) {
       >
         <summary class="pad">
           <h2>{title}</h2>
-          <span class={`badge ${active ? 'bad' : ''}`}>{active ? 'now' : 'ended'}</span>
+          <span class={`badge ${active && !within ? 'bad' : ''}`}>
+            {!active ? 'ended' : within ? 'within the limit now' : 'now'}
+          </span>
           {!active && (
             <span class="small muted">
               {count(refused.requests)} requests
