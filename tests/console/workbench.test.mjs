@@ -218,6 +218,20 @@ test('a design is played, a cure is applied, and the outcome before stays beside
   assert.equal(await page.getByRole('textbox', { name: 'Name', exact: true }).inputValue(), 'events');
 });
 
+test('a design that an example takes the place of comes back', async () => {
+  const page = await it.open('design');
+  await page.getByRole('button', { name: 'Hot date' }).click();
+  const rate = page.getByLabel('Requests a second');
+  const was = await rate.inputValue();
+  await rate.fill('1234');
+  await page.getByRole('button', { name: 'Index by status' }).click();
+  await page.getByRole('button', { name: 'Back to your design of events' }).click();
+  assert.equal(await rate.inputValue(), '1234');
+  assert.notEqual(was, '1234');
+  // It is in place again: nothing is to go back to.
+  assert.equal(await page.getByRole('button', { name: /^Back to your design/ }).count(), 0);
+});
+
 test('an index that was played with small entries is not created with all attributes', async () => {
   const page = await it.open('design');
   await page.getByRole('button', { name: 'Index by status' }).click();

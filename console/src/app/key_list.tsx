@@ -5,6 +5,7 @@ import { SingleKeysBox } from './single_keys.tsx';
 export default function KeyList({ keys, onClose }: { keys: KeyHelp[]; onClose: () => void }) {
   return (
     <Dialog title="Keyboard" onClose={onClose}>
+      <SingleKeysBox />
       <table class="plain">
         <tbody>
           {keys.map((one) => (
@@ -19,7 +20,6 @@ export default function KeyList({ keys, onClose }: { keys: KeyHelp[]; onClose: (
           ))}
         </tbody>
       </table>
-      <SingleKeysBox />
     </Dialog>
   );
 }

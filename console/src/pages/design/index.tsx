@@ -88,6 +88,17 @@ interface Played {
 
 // What was designed stays while the page is left and come back to.
 let last: Design = kExamples[0]?.design ?? emptyDesign();
+// The example, or the table's own design, that it began with.
+let given: Design = last;
+// A design of the user that another one took the place of; null: none.
+let mine: Design | null = null;
+const isEdited = (): boolean => JSON.stringify(last) !== JSON.stringify(given);
+// Begins with another design.
+function give(next: Design): void {
+  if (isEdited()) mine = last;
+  given = next;
+  last = next;
+}
 
 // The table and the time that the address names: what it was asked for is the design to begin with.
 interface Origin {
@@ -137,7 +148,7 @@ export default function DesignPage() {
     loadOrigin(of, from, to).then(
       (found) => {
         if (!wanted) return;
-        last = found.design;
+        give(found.design);
         setOrigin(found);
       },
       (error) => wanted && setFailed(error),
@@ -307,6 +318,7 @@ function Designer({ origin }: { origin: Origin | null }) {
             class="small"
             title={one.says}
             onClick={() => {
+              give(one.design);
               setBefore(null);
               change(one.design);
             }}
@@ -318,12 +330,28 @@ function Designer({ origin }: { origin: Origin | null }) {
           type="button"
           class="small quiet"
           onClick={() => {
+            const empty = emptyDesign({ table: 'new-table' });
+            give(empty);
             setBefore(null);
-            change(emptyDesign({ table: 'new-table' }));
+            change(empty);
           }}
         >
           New design
         </button>
+        {mine !== null && mine !== design && (
+          <button
+            type="button"
+            class="small"
+            onClick={() => {
+              const back = mine as Design;
+              mine = isEdited() ? design : null;
+              setBefore(null);
+              change(back);
+            }}
+          >
+            Back to your design of {mine.table}
+          </button>
+        )}
       </div>
       <div class="design">
         <div class="stack">
