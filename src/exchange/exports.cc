@@ -14,7 +14,7 @@ namespace stator::exchange {
 namespace {
 
 constexpr size_t kItemsBetweenLooks = 256;
-// The same of steps of filters: 0.1 s or less.
+// Steps of filters between two such looks: 0.1 s or less.
 constexpr uint64_t kStepsBetweenLooks = 20'000'000;
 // The least that the service bills for an incremental export. [L]
 constexpr int64_t kLeastBilledBytes = 10'000'000;

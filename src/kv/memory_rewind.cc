@@ -14,8 +14,8 @@
 namespace stator::kv {
 namespace {
 
-// Of a kept key beside its bytes and those of its value: the table's node and place, and the
-// allocator's.
+// Bytes that a kept key takes beside its own and those of its value: the table's node and place,
+// and the allocator's.
 constexpr size_t kKeptOverhead = 128;
 // Keys that a return changes under one lock (5 to 10 ms), and the time after it that others have: a
 // lock that is taken again at once would be had by the same thread. On a busy machine each of these

@@ -224,11 +224,12 @@ TEST(RadosSimulation, UnknownOutcomes) {
 
 // More is read than written, by every way of reading.
 TEST(RadosSimulation, Reads) {
-  RunClass({.name = "reads",
-            .trouble = kLittleTrouble,
-            .mix = {.split = 0.06, .scan = 0.4, .again = 0.3, .read = 0.2, .local = 0.3, .hashes = 12},
-            .actions = 20,
-            .split_keys = 20});
+  RunClass(
+      {.name = "reads",
+       .trouble = kLittleTrouble,
+       .mix = {.split = 0.06, .scan = 0.4, .again = 0.3, .read = 0.2, .local = 0.3, .hashes = 12},
+       .actions = 20,
+       .split_keys = 20});
 }
 
 // A few keys are read again and again, from memory where that may be.

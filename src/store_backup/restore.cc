@@ -35,8 +35,8 @@ std::string PathOf(const std::string& directory, std::string_view name) {
   return fmt::format("{}/{}", directory, name);
 }
 
-// Leaves an empty directory with the mark in it, which is locked while it is open: so nobody else
-// empties the directory, or takes the files of a second restore for its own.
+// Leaves an empty directory with the mark in it, which is locked while it is open: so no second
+// restore empties the directory, or takes its files for its own.
 Result<FileHandle> Prepare(const std::string& directory) {
   std::error_code error;
   fs::create_directories(directory, error);

@@ -17,7 +17,7 @@
 namespace stator::transfer {
 namespace {
 
-// Of a prefix: 64 TB of backups, in objects of 64 MB.
+// The objects that a prefix may have: 64 TB of backups, in objects of 64 MB.
 constexpr size_t kMostObjects = 1'000'000;
 constexpr std::string_view kPublished = "PUBLISHED";
 // The leavings of a crash go after this time. No job of another server that is still writing takes

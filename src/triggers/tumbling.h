@@ -36,7 +36,7 @@ struct Tumbling {
 // at multiples of it since 1970. A change that comes after its window was closed is in the next.
 OpenWindow OpenFor(int64_t created_micros, int64_t length_micros, int64_t ended_micros);
 
-// What a call is told of its window.
+// The window, as a call is told of it.
 struct WindowCall {
   OpenWindow window;
   bool final_call = false;
