@@ -6,6 +6,7 @@ set -euo pipefail
 directory=${RUNNER_TEMP:?}/stator
 mkdir -p "$directory"
 log=$directory/stator.log
+: >"$log"  # the loop below reads it before the server may have opened it
 if [[ -n ${STATOR_ACTION_BINARY:-} ]]; then
   command=("$STATOR_ACTION_BINARY")
 else
