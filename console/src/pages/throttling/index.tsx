@@ -123,8 +123,7 @@ class Recent {
 
   seen(id: string, refused: Refused, now: number): boolean {
     const known = this.counts.get(id);
-    const beyond = refused.asked !== undefined && refused.asked > refused.limit;
-    const since = known?.at ?? (beyond ? now : refused.at === null ? 0 : Date.parse(refused.at));
+    const since = known?.at ?? (refused.at === null ? 0 : Date.parse(refused.at));
     const at = known !== undefined && refused.requests > known.requests ? now : since;
     this.counts.set(id, { requests: refused.requests, at });
     return now - at < kActiveMs;
