@@ -137,7 +137,7 @@ function CureButton({ cure }: { cure: Cure }) {
       onClick={() => void cure.flip().catch(sayError)}
     >
       <Icon name={cure.tried === null ? 'check' : 'left'} />
-      {cure.busy ? 'Writing the items…' : cure.tried === null ? cure.label : 'Back to one key'}
+      {cure.busy ? 'Asking the server…' : cure.tried === null ? cure.label : 'Back to one key'}
     </button>
   );
 }

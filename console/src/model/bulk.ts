@@ -29,7 +29,7 @@ export interface Progress {
   // Sent again because they were throttled or left over.
   retries: number;
   seconds: number;
-  // Of a load: what came of it since its keys were changed.
+  // The votes of a load since its keys were changed.
   since?: { done: number; failed: number } | undefined;
 }
 
