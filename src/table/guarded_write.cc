@@ -39,12 +39,7 @@ void GuardedWrite::GoOnLatched() {
 
 void GuardedWrite::ReadAndDecide(kv::Tier tier) {
   const MustNotFail region("a write reads its items");
-  Status read;
-  const bool had_memory = RunOrOutOfMemory("a read before a write", [&] {
-    const MayFail allowed;
-    read = Read(tier);
-  });
-  if (!had_memory) read = OutOfMemory();
+  Status read = TryRead(tier);
   if (read.ok()) return Decide();
   if (tier == kv::Tier::kGuarded && kv::IsNotRemembered(read.error())) return ReadPresent();
   GoOnWithout(std::move(read).error());

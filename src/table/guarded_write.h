@@ -48,7 +48,7 @@ class GuardedWrite final : public WriteOperation {
   void TakeLaterAndDecide();
   // Waits for a worker, however many others do.
   void ReadOnWorker();
-  Status Read(kv::Tier tier);
+  Status Read(kv::Tier tier) override;
   Status ReadItems(kv::Tier tier);
   Status ReadToken(bool guess);
   // `value`: null if there is no item.

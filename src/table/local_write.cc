@@ -65,12 +65,7 @@ void LocalWrite::ReadFromAnywhere() {
 
 void LocalWrite::ReadAndDecide(kv::Tier tier) {
   const MustNotFail region("a write reads its items");
-  Status read;
-  const bool had_memory = RunOrOutOfMemory("a read before a write", [&] {
-    const MayFail allowed;
-    read = Read(tier);
-  });
-  if (!had_memory) read = OutOfMemory();
+  Status read = TryRead(tier);
   if (read.ok()) return Decide();
   if (read.error().code() == ErrorCode::kWouldBlock) return ReadFromAnywhere();
   Abandon(std::move(read).error());

@@ -24,7 +24,7 @@ class LocalWrite final : public WriteOperation {
   // holds latches.
   void ReadFromAnywhere();
   // Goes on where it was when it would have blocked.
-  Status Read(kv::Tier tier);
+  Status Read(kv::Tier tier) override;
   Status ReadToken(kv::Tier tier);
 
   size_t entered_ = 0;  // targets whose tables' gates are passed

@@ -119,6 +119,16 @@ void WriteOperation::LookAtTargets() {
     images_[i].pending = store_.latches().Pending(places_[i].latch);
 }
 
+Status WriteOperation::TryRead(kv::Tier tier) {
+  Status read;
+  const bool had_memory = RunOrOutOfMemory("a read before a write", [&] {
+    const MayFail allowed;
+    read = Read(tier);
+  });
+  if (!had_memory) return OutOfMemory();
+  return read;
+}
+
 std::vector<model::ItemView> WriteOperation::OldItems() const {
   std::vector<model::ItemView> old_items;
   old_items.reserve(images_.size());

@@ -79,6 +79,8 @@ class WriteOperation {
 
   // All latches are held. Goes on with kEntering or kReading.
   virtual void GoOnLatched() = 0;
+  // Reads the old images that are not pending, and the token's record.
+  virtual Status Read(kv::Tier tier) = 0;
   // Whether there is no sense in waiting for one more latch.
   virtual bool WaitedForLong() const { return false; }
   // The batch could not be made. True: has gone on without it, nothing more is to be done.
@@ -112,6 +114,8 @@ class WriteOperation {
   // it with all latches, from kEntering after the gates, since pending images may be settled while
   // it waits there.
   void LookAtTargets();
+  // From kReading: Read, or an error if it runs out of memory.
+  Status TryRead(kv::Tier tier);
   // From kReading, when the old images are there.
   void Decide();
   void ReleaseLatches();
