@@ -85,11 +85,13 @@ Result<std::vector<Summary>> Keeper::List(std::vector<std::string>* damaged) {
     return Error(ErrorCode::kUnavailable,
                  "The backups of the store are being listed for another caller: try again.");
   }
+  const struct Ending {  // also if it runs out of memory
+    std::atomic<bool>& listing;
+    ~Ending() { listing = false; }
+  } ending{listing_};
   std::vector<Summary> list;
-  const Status visited = VisitBackups(*options_.place, kMostListed, damaged,
-                                      [&](const Backup& each) { list.push_back(SummaryOf(each)); });
-  listing_ = false;
-  TRY(visited);
+  TRY(VisitBackups(*options_.place, kMostListed, damaged,
+                   [&](const Backup& each) { list.push_back(SummaryOf(each)); }));
   return list;
 }
 
