@@ -50,6 +50,17 @@ export class FunctionHost {
 
 const kPath = '/2015-03-31/event-source-mappings';
 
+// Makes a table with a stream and one partition, so one shard until a test splits it. Resolves to its name and its stream's ARN.
+export async function streamedTable(ddb, TableName, StreamViewType, more = {}) {
+  const { TableDescription } = await ddb.CreateTable({
+    TableName, ProvisionedThroughput: { ReadCapacityUnits: 5, WriteCapacityUnits: 5 },
+    AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
+    KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+    StreamSpecification: { StreamEnabled: true, StreamViewType }, ...more,
+  });
+  return { table: TableName, arn: TableDescription.LatestStreamArn };
+}
+
 // Lambda's API of mappings: each call answers {status, type, body}.
 export function mappingsOf(endpoint) {
   const call = async (method, path, body) => {

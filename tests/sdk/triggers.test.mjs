@@ -8,7 +8,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { B, BOOL, L, M, N, NULL, S, SS, clientFor, operationsOf } from './clients.mjs';
-import { FunctionHost, mappingsOf, triggersOf, until } from './functions.mjs';
+import { FunctionHost, mappingsOf, streamedTable, triggersOf, until } from './functions.mjs';
 import { Server, isStator, onCluster, request } from './harness.mjs';
 
 const own = isStator && !process.env.STATOR_ENDPOINT && !onCluster;
@@ -53,16 +53,7 @@ describe('triggers', { skip: own ? false : 'needs a server of its own' }, () => 
     fs.rmSync(folder, { recursive: true, force: true });
   });
   let table, arn;
-  const newTable = async (TableName = `tab${count += 1}`, more = {}) => {
-    const { TableDescription } = await ddb.CreateTable({
-      // One partition, so one shard until a test splits it.
-      TableName, ProvisionedThroughput: { ReadCapacityUnits: 5, WriteCapacityUnits: 5 },
-      AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
-      KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
-      StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' }, ...more,
-    });
-    return { table: TableName, arn: TableDescription.LatestStreamArn };
-  };
+  const newTable = (TableName = `tab${count += 1}`, more = {}) => streamedTable(ddb, TableName, 'NEW_AND_OLD_IMAGES', more);
   beforeEach(async () => {
     ({ table, arn } = await newTable());
   });

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 
 import { N, S, clientFor, operationsOf } from './clients.mjs';
-import { FunctionHost, mappingsOf, triggersOf, until } from './functions.mjs';
+import { FunctionHost, mappingsOf, streamedTable, triggersOf, until } from './functions.mjs';
 import { Server, isStator, onCluster, request } from './harness.mjs';
 
 const own = isStator && !process.env.STATOR_ENDPOINT && !onCluster;
@@ -48,15 +48,8 @@ describe('tumbling windows', { skip: own ? false : 'needs a server of its own' }
   });
 
   let table, arn;
-  const newTable = async (TableName) => {
-    const { TableDescription } = await ddb.CreateTable({
-      TableName, BillingMode: 'PROVISIONED', ProvisionedThroughput: { ReadCapacityUnits: 5, WriteCapacityUnits: 5 },
-      AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
-      KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
-      StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_IMAGE' },
-    });
-    table = TableName;
-    arn = TableDescription.LatestStreamArn;
+  const newTable = async (name) => {
+    ({ table, arn } = await streamedTable(ddb, name, 'NEW_IMAGE'));
   };
   beforeEach(async () => {
     await newTable(`tab${count += 1}`);
