@@ -111,7 +111,7 @@ async function put() {
     say(kind, `${show(results[kind], 'cpu', 2)} us of CPU, ${show(results[kind], 'rate', 0)} requests/s`);
   }
   for (const kind of ['put', 'putstream']) {
-    // Of the turns of one round.
+    // Turns are compared within their round.
     say(`putpitr / ${kind}`, show(results.putpitr.map((one, round) => ({ ratio: one.cpu / results[kind][round].cpu })), 'ratio', 3));
   }
   for (const server of Object.values(own)) await stop(server);
@@ -252,7 +252,7 @@ async function settle(server) {
 async function past() {
   const kChanges = 100_000;
   const args = ['--clock=manual', '--clock-start=2026-11-21T12:00:00Z', '--pitr-lag=1ms'];
-  // The changes fall on so many of the items.
+  // `changed`: the number of items that share the changes.
   for (const changed of [10_000, 100]) {
     const server = await start(`past${changed}`, args);
     await server.client.createTable('bench', [['pk', 'S']]);

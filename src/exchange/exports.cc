@@ -35,7 +35,7 @@ class Lookout {
       return Error(ErrorCode::kUnavailable, "It took longer than 12 hours.");
     return OkStatus();
   }
-  // What the filter's steps are added to.
+  // The filter adds its steps here.
   uint64_t* steps() { return &steps_; }
 
  private:

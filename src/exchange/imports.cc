@@ -41,7 +41,7 @@ class SortedRuns {
     return bytes_ < kSortedBytes ? OkStatus() : Flush();
   }
   Status Flush() {
-    // Of two items with one key the later one stays.
+    // Stable: the later of two items with one key stays.
     std::stable_sort(run_.begin(), run_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     size_t written = 0;

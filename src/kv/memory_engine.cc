@@ -15,7 +15,7 @@ namespace {
 
 // Keys that a write frees itself.
 constexpr size_t kDisposedHere = 1'000;
-// Of a key that a pin keeps, beside its bytes and the value: the map's node.
+// Bytes that a pin takes for a key that it keeps, beside the key's and the value's: the map's node.
 constexpr size_t kPinnedOverhead = 112;
 
 }  // namespace

@@ -303,8 +303,7 @@ std::string SpreadText(const SpreadPlan& plan, std::string_view key, double unit
                                access == Access::kRead ? "read" : "write");
   text += fmt::format(
       ". {}{}, because each falls on a random partition, and the fullest of {}, other keys "
-      "included, "
-      "must stay below {:.0f}% of its limit.",
+      "included, must stay below {:.0f}% of its limit.",
       plan.values, demand, plan.partitions, 100 * kSuffixFill);
   if (plan.roomier > 0) {
     text += fmt::format(
