@@ -138,8 +138,9 @@ function Tile({ name, value, unit, bad, children }: TileProps) {
 }
 
 function HotSpots({ rows }: { rows: TableRow[] }) {
+  // A table whose capacity is small refuses while its partitions are nearly idle.
   const hot = rows
-    .filter((row) => row.hottest !== null && row.hottest.heat >= 0.01)
+    .filter((row) => row.hottest !== null && (row.hottest.heat >= 0.01 || refuses(row)))
     .sort((a, b) => weight(b) - weight(a))
     .slice(0, 6);
   return (
@@ -163,8 +164,9 @@ function HotSpots({ rows }: { rows: TableRow[] }) {
 }
 
 // Refused units weigh more than heat: that is where somebody waits.
-const weight = (row: TableRow): number =>
-  (row.hottest?.heat ?? 0) + (row.refused.read + row.refused.write > 0 ? 10 : 0);
+const weight = (row: TableRow): number => (row.hottest?.heat ?? 0) + (refuses(row) ? 10 : 0);
+
+const refuses = (row: TableRow): boolean => row.refused.read + row.refused.write > 0;
 
 function HotSpotRow({ row }: { row: TableRow }) {
   const hottest = row.hottest;
