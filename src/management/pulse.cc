@@ -112,10 +112,18 @@ double HeatOf(const std::vector<HeatMap::Cell>& row, const throughput::ModelSett
   return Rounded(most);
 }
 
+// Halves of units.
+int64_t RefusedOf(const std::vector<HeatMap::Cell>& row) {
+  int64_t sum = 0;
+  for (const HeatMap::Cell& cell : row) sum += cell.units.refused();
+  return sum;
+}
+
 struct Spot {
   const Resource* resource = nullptr;
   throughput::KeyRange range;
   double heat = 0;
+  int64_t refused = 0;  // decides between partitions of one heat, 0 included
 };
 
 void WriteSpot(const Spot& spot, int64_t now, JsonWriter* json) {
@@ -271,7 +279,9 @@ void Pulse::LookAt(const std::vector<Resource>& resources, bool count_again, int
     }
     for (size_t i = 0; i < map.rows.size(); ++i) {
       const double heat = HeatOf(map.cells[i], model.settings());
-      if (heat > spot.heat) spot = {&resource, map.rows[i], heat};
+      const int64_t refused_here = RefusedOf(map.cells[i]);
+      if (heat > spot.heat || (heat == spot.heat && refused_here > spot.refused))
+        spot = {&resource, map.rows[i], heat, refused_here};
     }
     if (resource.index == nullptr) own = std::move(map);
   }

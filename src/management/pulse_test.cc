@@ -126,6 +126,22 @@ TEST_F(PulseTest, RatesAreMeansOfFullSecondsAndEndWithTheUse) {
   EXPECT_TRUE(quiet["/tables/0/hottest"].is_null());
 }
 
+// Each of 100 units, of which 5 come a second: in most spans of five seconds none is served.
+TEST_F(PulseTest, APartitionThatOnlyRefusesIsTheHottest) {
+  server_.Create("music", 5);
+  const std::string large = R"({"TableName":"music","Item":{"pk":{"S":"nina"},"t":{"S":")" +
+                            std::string(100 * 1024 - 50, 'x') + R"("}}})";
+  for (int i = 0; i < 30; ++i) server_.Ask("PutItem", large);
+  Pass(7);
+  server_.Ask("PutItem", large);
+  Pass(1);
+  const Parsed refused = Ask(0);
+  EXPECT_EQ(refused.Number("/tables/0/consumed/write"), 0) << refused.text();
+  EXPECT_GT(refused.Number("/tables/0/refused/write"), 0);
+  EXPECT_EQ(refused.Number("/tables/0/hottest/heat"), 0);
+  EXPECT_EQ(refused.Text("/tables/0/hottest/key"), "nina");
+}
+
 TEST_F(PulseTest, AQuietTableIsNotLookedAt) {
   server_.Create("music", 5);
   Pass(1, 1);
