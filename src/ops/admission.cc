@@ -377,6 +377,7 @@ void Admission::Advance() {
     const auto [at, is_new] = known_.try_emplace(resource.meter.get());
     Known& known = at->second;
     if (is_new) known.counts.at_micros = FirstSeen(resource, now);
+    known.resource = resource;
     // Reported first: partitions that were split since the last time are forgotten by Advance.
     Report(resource, now, &known);
     resource.meter->RecordSplits(model.Advance(now));
@@ -386,6 +387,8 @@ void Admission::Advance() {
     key_bytes += known.key_bytes;
     alive.insert(known_.extract(at));
   }
+  // What is left is of tables and indexes that are gone: what happened to them is still told.
+  for (const auto& [meter, known] : known_) TellRefusals(known.resource, true);
   known_ = std::move(alive);
   key_bytes_.store(key_bytes, std::memory_order_relaxed);
   ForgetKeys(resources);
@@ -424,6 +427,7 @@ void Admission::TellRefusals(const Resource& resource, bool at_end) {
 void Admission::TellAllRefusals() {
   const MutexLock advancing(advancing_);
   for (const Resource& resource : Resources()) TellRefusals(resource, true);
+  for (const auto& [meter, known] : known_) TellRefusals(known.resource, true);
 }
 
 void Admission::StoreSplits(const std::vector<Resource>& resources) {

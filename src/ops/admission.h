@@ -171,6 +171,7 @@ class Admission final : public table::CatalogObserver {
   void TellRefusals(const Resource& resource, bool at_end) REQUIRES(advancing_);
   // The state of a meter between two calls of Advance.
   struct Known {
+    Resource resource;  // as the last Advance found it
     Counts counts;
     uint64_t used_at = 0;  // the number of the Advance that found it used last
     double used = 0;       // units that it was asked for then

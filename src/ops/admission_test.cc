@@ -414,6 +414,25 @@ TEST(Admission, TheLogTellsOfAStormWhenASecondOfItHasEnded) {
   testing::internal::CaptureStderr();
   world.env.admission.TellAllRefusals();
   EXPECT_EQ(lines_of(testing::internal::GetCapturedStderr()).size(), 1u);
+  // Or when the table is deleted.
+  for (const bool stops : {false, true}) {
+    if (stops) world.CreateIndexed("t", {1, 5}, {1, 5});
+    world.env.admission.SetMode("t", Throttling::kEnforce);
+    storm();
+    testing::internal::CaptureStderr();
+    world.Tick();
+    EXPECT_EQ(lines_of(testing::internal::GetCapturedStderr()).size(), 0u);
+    DeleteTableRequest drop;
+    drop.table_name = "t";
+    ASSERT_TRUE(world.Call(DeleteTable, std::move(drop), "DeleteTable").ok());
+    testing::internal::CaptureStderr();
+    if (stops) {
+      world.env.admission.TellAllRefusals();
+    } else {
+      world.Tick();
+    }
+    EXPECT_EQ(lines_of(testing::internal::GetCapturedStderr()).size(), 1u);
+  }
 }
 
 TEST(Admission, WatchersHearWhatWasUsedSinceTheLastCall) {
