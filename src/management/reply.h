@@ -42,6 +42,21 @@ inline http::Reply Failure(const Error& error) {
   return Message(status, error.message());
 }
 
+// 200 with the text, or Failure.
+inline http::Reply Answer(Result<std::string> answer) {
+  return answer.ok() ? Json(200, *std::move(answer)) : Failure(answer.error());
+}
+
+// Answers 503 for kUnavailable, 409 where something stands in the way, and like Answer otherwise.
+inline http::Reply OrOverloaded(Result<std::string> answer) {
+  if (!answer.ok() && (answer.error().code() == ErrorCode::kResourceInUse ||
+                       answer.error().code() == ErrorCode::kLimitExceeded))
+    return Message(409, answer.error().message());
+  if (!answer.ok() && answer.error().code() == ErrorCode::kUnavailable)
+    return Message(503, answer.error().message());
+  return Answer(std::move(answer));
+}
+
 // The value of a parameter of a query such as "since=3&table=music", decoded; nullopt: it is not
 // there.
 inline std::optional<std::string> Parameter(std::string_view query, std::string_view name) {
