@@ -1,105 +1,17 @@
 #include "server/management.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 
 #include "base/compress.h"
-#include "base/log.h"
-#include "base/pump.h"
-#include "kv/fault_engine.h"
-#include "kv/memory_engine.h"
 #include "server/seed_data.h"
-#include "server/test_exchange.h"
+#include "server/test_management.h"
 #include "simdjson.h"
-#include "table/store.h"
 
 namespace stator::server {
 namespace {
-
-const std::vector<http::Header> kGood = {{"X-Stator-Management", "true"}};
-
-class ManagementTest : public testing::Test {
- protected:
-  void SetUp() override {
-    SetLogLevel(LogLevel::kOff);
-    char name[] = "/tmp/stator-init-XXXXXX";
-    directory_ = mkdtemp(name);
-  }
-  void TearDown() override {
-    SetLogLevel(LogLevel::kInfo);
-    std::filesystem::remove_all(directory_);
-    chores_.Stop();
-    workers_.Stop();
-    engine_.reset();
-  }
-  void WriteFile(const std::string& name, const std::string& text) {
-    std::ofstream(directory_ / name) << text;
-  }
-  void WriteMusic() {
-    WriteFile("Music.table.json",
-              R"({"TableName":"Music","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
-        "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"})");
-    std::string lines;
-    for (int i = 0; i < 600; ++i)
-      lines += R"({"Item":{"pk":{"S":"k)" + std::to_string(i) +
-               R"("},"n":{"N":"1"}}})"
-               "\n";
-    WriteFile("Music.items.jsonl", "\n" + lines + "  \n");
-  }
-  http::Reply Send(Management& management, std::string_view method, std::string_view target,
-                   std::vector<http::Header> headers = {}, std::string_view body = "",
-                   std::string_view host = "localhost:8000") {
-    std::optional<http::Reply> reply;
-    http::Request request;
-    request.method = method;
-    request.target = target;
-    request.headers = std::move(headers);
-    request.headers.push_back({"Host", host});
-    request.body = body;
-    management.Handle(std::make_unique<TestExchange>(loop_, std::move(request), &reply));
-    loop_.RunUntil([&] { return reply.has_value(); });
-    return std::move(*reply);
-  }
-  std::unique_ptr<Management> Make(const std::string& init_dir = "",
-                                   const std::string& store_name = "") {
-    Management::Options options;
-    options.engine_name = "memory";
-    options.init_dir = init_dir;
-    options.store_name = store_name;
-    return std::make_unique<Management>(
-        environment_, metrics_, clock_control_, heat_,
-        [this] {
-          http::ServerState state;
-          state.connections = 3;
-          state.max_connections = 20;
-          state.refused_connections = 5;
-          state.inflight_bytes = inflight_bytes_;
-          state.max_inflight_bytes = 1 << 20;
-          return state;
-        },
-        std::move(options));
-  }
-  int64_t ItemsOf(const std::string& table) { return store_->Counts(*store_->Find(table))->items; }
-
-  int64_t inflight_bytes_ = 0;
-  std::filesystem::path directory_;
-  Pump loop_;
-  ManualClock clock_;
-  SeededRandom random_{1};
-  WorkerPool workers_{1, 100};
-  std::unique_ptr<kv::FaultEngine> engine_ = std::make_unique<kv::FaultEngine>(
-      std::make_unique<kv::MemoryEngine>(), kv::FaultOptions{.delay_done = true});
-  std::unique_ptr<table::Store> store_ = table::Store::Open(*engine_, clock_, workers_).value();
-  ops::Environment environment_{*store_, clock_, random_, workers_, {}};
-  HeatHistories heat_{environment_, true};
-  Chores chores_{clock_};
-  ClockControl clock_control_{clock_, &clock_, chores_};
-  Metrics metrics_{[this](std::string_view name) { return store_->Find(name) != nullptr; }};
-};
 
 TEST_F(ManagementTest, OwnsItsPathsOnly) {
   for (const char* ours : {"/metrics", "/metrics?x=1", "/health/live", "/health/ready",
@@ -596,173 +508,6 @@ TEST_F(ManagementTest, TheSystemsClockIsNotMoved) {
             std::string::npos);
 }
 
-api::RequestRecord Record(std::string_view operation, std::string_view table,
-                          std::string_view error = "", int status = 200) {
-  api::RequestRecord record;
-  record.operation = operation;
-  record.table = table;
-  record.error = error;
-  record.status = status;
-  record.latency_micros = 700;
-  record.items = 2;
-  return record;
-}
-
-TEST_F(ManagementTest, MetricsText) {
-  WriteMusic();
-  ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());
-  metrics_.OnRequest(Record("GetItem", "Music"));
-  metrics_.OnRequest(Record("GetItem", "arn:aws:dynamodb:us-east-1:000000000001:table/Music"));
-  metrics_.OnRequest(Record("PutItem", "Music", "ConditionalCheckFailedException", 400));
-  metrics_.OnRequest(Record("PutItem", "Music", "InternalServerError", 500));
-  metrics_.OnRequest(Record("GetItem", "invented", "ResourceNotFoundException", 400));
-  metrics_.OnRequest(Record("GetItem", "arn:aws:dynamodb:invented:000000000001:table/Music",
-                            "ValidationException", 400));
-  metrics_.OnRequest(Record("GetItem", "arn:invented", "ValidationException", 400));
-  metrics_.OnExpired({"Music", 5, 90});
-  metrics_.OnExpired({"Music", 2, 30});
-  const http::Reply reply = Send(*Make(), "GET", "/metrics");
-  EXPECT_EQ(reply.status, 200);
-  for (const char* line :
-       {"stator_successful_request_latency_seconds_count{operation=\"GetItem\",table=\"Music\"} "
-        "2\n",
-        "stator_successful_request_latency_seconds_bucket{operation=\"GetItem\",table=\"Music\",le="
-        "\"0.0005\"} 0\n",
-        "stator_successful_request_latency_seconds_bucket{operation=\"GetItem\",table=\"Music\",le="
-        "\"0.001\"} 2\n",
-        "stator_returned_item_count_total{operation=\"GetItem\",table=\"Music\"} 4\n",
-        "stator_conditional_check_failed_requests_total{table=\"Music\"} 1\n",
-        "stator_system_errors_total{error=\"InternalServerError\",operation=\"PutItem\",table="
-        "\"Music\"} 1\n",
-        "stator_user_errors_total{error=\"ResourceNotFoundException\",operation=\"GetItem\",table="
-        "\"\"} 1\n",
-        "stator_user_errors_total{error=\"ValidationException\",operation=\"GetItem\",table="
-        "\"Music\"} 1\n",
-        "stator_time_to_live_deleted_item_count_total{table=\"Music\"} 7\n",
-        "stator_time_to_live_backlog_seconds{table=\"Music\"} 30\n", "stator_connections 3\n",
-        "stator_connections_limit 20\n", "stator_connections_refused 5\n", "stator_tables 1\n",
-        "stator_uptime_seconds "}) {
-    EXPECT_NE(reply.body.find(line), std::string::npos) << line << "\n" << reply.body;
-  }
-  EXPECT_EQ(reply.body.find("invented"), std::string::npos)
-      << "a name that a client made up is no label";
-  EXPECT_EQ(reply.body.find("arn:"), std::string::npos);
-}
-
-TEST_F(ManagementTest, MetricsAreRenderedOffTheLoop) {
-  const std::unique_ptr<Management> management = Make();
-  for (int i = 0; i < 20; ++i) metrics_.OnRequest(Record("GetItem", "table" + std::to_string(i)));
-  std::optional<http::Reply> reply;
-  http::Request request;
-  request.method = "GET";
-  request.target = "/metrics";
-  request.headers = {{"Host", "localhost"}, {"Accept-Encoding", "gzip"}};
-  management->Handle(std::make_unique<TestExchange>(loop_, std::move(request), &reply));
-  EXPECT_FALSE(reply.has_value()) << "rendered on the thread of the loop";
-  loop_.RunUntil([&] { return reply.has_value(); });
-  ASSERT_EQ(reply->status, 200);
-  const Result<std::string> text = Decompress(Encoding::kGzip, reply->body, 1 << 20);
-  ASSERT_TRUE(text.ok()) << "not packed, though it is long";
-  EXPECT_NE(text->find("stator_uptime_seconds"), std::string::npos);
-}
-
-TEST_F(ManagementTest, AllSeriesAreRendered) {
-  // More than are collected under one lock.
-  Metrics metrics([](std::string_view) { return true; });
-  constexpr int kTables = 600;
-  for (int i = 0; i < kTables; ++i)
-    metrics.OnRequest(Record("GetItem", "table" + std::to_string(i)));
-  const std::string text = metrics.Render({});
-  for (int i = 0; i < kTables; ++i) {
-    const std::string label = "table=\"table" + std::to_string(i) + "\"";
-    EXPECT_NE(text.find(label), std::string::npos) << label;
-  }
-  const std::string count = "stator_successful_request_latency_seconds_count{";
-  int series = 0;
-  for (size_t at = text.find(count); at != std::string::npos; at = text.find(count, at + 1))
-    ++series;
-  EXPECT_EQ(series, kTables);
-}
-
-TEST_F(ManagementTest, SeriesOfATableEndWithIt) {
-  bool there = true;
-  Metrics metrics(
-      [&there](std::string_view table) { return table == "Kept" || (table == "Gone" && there); });
-  const auto count_all = [&metrics](std::string_view table) {
-    metrics.OnRequest(Record("GetItem", table));
-    metrics.OnRequest(Record("PutItem", table, "ConditionalCheckFailedException", 400));
-    metrics.OnRequest(Record("PutItem", table, "TransactionConflictException", 400));
-    metrics.OnRequest(Record("PutItem", table, "ThrottlingException", 400));
-    metrics.OnRequest(Record("PutItem", table, "InternalServerError", 500));
-    metrics.OnExpired({table, 1, 2});
-  };
-  count_all("Gone");
-  count_all("Kept");
-  EXPECT_NE(metrics.Render({}).find("table=\"Gone\""), std::string::npos);
-  there = false;
-  // DeleteTable itself, and whatever still runs.
-  metrics.OnRequest(Record("DeleteTable", "Gone"));
-  metrics.OnExpired({"Gone", 1, 2});
-  const std::string without = metrics.Render({});
-  EXPECT_EQ(without.find("Gone"), std::string::npos) << without;
-  for (const char* line :
-       {"_count{operation=\"DeleteTable\",table=\"\"} 1\n",
-        "_count{operation=\"GetItem\",table=\"Kept\"} 1\n",
-        "stator_transaction_conflict_total{table=\"Kept\"} 1\n",
-        "stator_throttled_requests_total{operation=\"PutItem\",table=\"Kept\"} 1\n"}) {
-    EXPECT_NE(without.find(line), std::string::npos) << line << without;
-  }
-  // Another table of that name begins at 0.
-  there = true;
-  metrics.OnRequest(Record("GetItem", "Gone"));
-  EXPECT_NE(metrics.Render({}).find("_count{operation=\"GetItem\",table=\"Gone\"} 1\n"),
-            std::string::npos);
-}
-
-TEST_F(ManagementTest, TwoMetricsObjectsDoNotShareSeries) {
-  const auto all = [](std::string_view) { return true; };
-  {
-    Metrics other(all);
-    other.OnRequest(Record("GetItem", "Music"));
-    EXPECT_NE(other.Render({}).find("_count{"), std::string::npos);
-  }
-  Metrics metrics(all);
-  metrics.OnRequest(Record("GetItem", "Music"));
-  EXPECT_NE(metrics.Render({}).find("_count{operation=\"GetItem\",table=\"Music\"} 1\n"),
-            std::string::npos);
-}
-
-TEST_F(ManagementTest, SeedDataLeavesWhatIsThereAlone) {
-  WriteMusic();
-  const Result<Seeded> first = LoadSeedData(environment_, directory_);
-  ASSERT_TRUE(first.ok());
-  EXPECT_EQ(first->tables, 1);
-  EXPECT_EQ(first->items, 600);
-  WriteFile("Music.items.jsonl", R"({"Item":{"pk":{"S":"new"}}})");
-  const Result<Seeded> second = LoadSeedData(environment_, directory_);
-  ASSERT_TRUE(second.ok());
-  EXPECT_EQ(second->tables, 0);
-  EXPECT_EQ(ItemsOf("Music"), 600);
-}
-
-TEST_F(ManagementTest, SeedDataThatNobodyWouldLoadIsAnError) {
-  WriteMusic();
-  WriteFile("Musik.items.jsonl", "{}\n");
-  const Result<Seeded> lost = LoadSeedData(environment_, directory_);
-  ASSERT_FALSE(lost.ok());
-  EXPECT_NE(
-      lost.error().message().find("Musik.items.jsonl: there is no Musik.table.json beside it"),
-      std::string::npos)
-      << lost.error().message();
-  std::filesystem::create_symlink("nowhere", directory_ / "Musik.table.json");
-  std::filesystem::remove(directory_ / "Musik.items.jsonl");
-  const Result<Seeded> unreadable = LoadSeedData(environment_, directory_);
-  ASSERT_FALSE(unreadable.ok());
-  EXPECT_NE(unreadable.error().message().find("Musik.table.json: this cannot be read"),
-            std::string::npos)
-      << unreadable.error().message();
-}
-
 TEST_F(ManagementTest, SplitTakesIdsAndHashesOfThePartitionsCall) {
   environment_.admission.Start({});
   WriteMusic();
@@ -803,31 +548,6 @@ TEST_F(ManagementTest, SplitTakesIdsAndHashesOfThePartitionsCall) {
     EXPECT_EQ(absent.status, 404);
     EXPECT_EQ(absent.body, R"({"message":"There is no table absent"})");
   }
-}
-
-TEST_F(ManagementTest, SeedDataErrorsNameFileAndLine) {
-  const auto message = [this] {
-    const Result<Seeded> result = LoadSeedData(environment_, directory_);
-    return result.ok() ? std::string() : result.error().message();
-  };
-  const auto drop = [this] {
-    EXPECT_EQ(Send(*Make(), "POST", "/_stator/reset", kGood).status, 200);
-  };
-  for (const char* line : {"{\"Item\":", "{}", "[]", R"({"Item":{"pk":{"S":"a"},"s":{"SS":[]}}})",
-                           R"({"Item":{"pk":{"N":"1"}}})", R"({"Item":{"other":{"S":"1"}}})",
-                           R"({"Item":{"pk":{"S":""}}})", R"({"Item":7})"}) {
-    WriteMusic();
-    WriteFile("Music.items.jsonl",
-              std::string(R"({"Item":{"pk":{"S":"good"}}})") + "\n" + line + "\n");
-    EXPECT_NE(message().find("Music.items.jsonl:2: "), std::string::npos) << line;
-    drop();
-  }
-  WriteFile("Music.table.json", "{not json");
-  EXPECT_NE(message().find("Music.table.json"), std::string::npos);
-  WriteFile("Music.table.json", R"({"TableName":"Music"})");
-  EXPECT_NE(message().find("Music.table.json"), std::string::npos);
-  std::filesystem::remove_all(directory_);
-  EXPECT_NE(message(), "");
 }
 
 }  // namespace
