@@ -1,5 +1,6 @@
 #include "server/serve.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
 #include <unistd.h>
@@ -155,6 +156,19 @@ std::string ManagementText(const ManagementSettings& settings, const http::Serve
   return listener < 0 ? "on" : std::to_string(server.port(static_cast<size_t>(listener)));
 }
 
+// Where a browser of this machine finds the console.
+std::string ConsoleText(const ServeSettings& settings, const http::Server& server, int listener) {
+  if (settings.console == ConsoleMode::kOff || !settings.management.on) return "off";
+  const bool own = listener >= 0;
+  const bool secure = !own && settings.tls.on() && !settings.tls.port;
+  const std::vector<std::string>& hosts = own ? settings.management.hosts : settings.hosts;
+  const bool here = hosts.empty() || std::any_of(hosts.begin(), hosts.end(), [](const auto& host) {
+                      return IsLoopback(host) || host == "0.0.0.0" || host == "::";
+                    });
+  return fmt::format("http{}://{}:{}/console/", secure ? "s" : "", here ? "localhost" : hosts[0],
+                     own ? server.port(static_cast<size_t>(listener)) : server.port());
+}
+
 }  // namespace
 
 int Serve(const ServeSettings& settings) {
@@ -278,6 +292,7 @@ int Serve(const ServeSettings& settings) {
                       {"auth", AuthText(access.mode)},
                       {"tls_port", TlsPort(settings, **server)},
                       {"management", ManagementText(management, **server, management_index)},
+                      {"console", ConsoleText(settings, **server, management_index)},
                       {"io_threads", http_options.threads},
                       {"max_connections", descriptors.connections},
                       {"max_inflight_mb", settings.max_inflight_mb},
