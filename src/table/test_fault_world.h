@@ -141,8 +141,10 @@ struct FaultWorld {
 };
 
 // Body of "n = n + delta", remembering what it saw.
-inline WriteBody AddTo(const std::string& pk, int64_t delta, std::shared_ptr<int64_t> saw = nullptr) {
-  return [pk, delta, saw](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
+inline WriteBody AddTo(const std::string& pk, int64_t delta,
+                       std::shared_ptr<int64_t> saw = nullptr) {
+  return [pk, delta,
+          saw](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
     const int64_t n = NumberIn(old_items[0]);
     if (saw != nullptr) *saw = n;
     std::vector<Change> changes(1);

@@ -245,10 +245,14 @@ describe('monitoring', () => {
   });
 
   test('each metric is one of a live server, and each expression has a value there', { timeout: 300000 }, async () => {
-    const server = await Server.startOne({ args: ['--throttling=enforce', '--ttl-interval=200ms'] });
+    const settings = path.join(work, 'monitored.toml');
+    fs.writeFileSync(settings, `[[functions]]\nname = "archive"\ndirectory = "${path.join(work, 'archive')}"\n` +
+      '[[triggers]]\ntable = "on-demand"\nfunction = "archive"\n');
+    const server = await Server.startOne({ args: [`--config=${settings}`, '--throttling=enforce', '--ttl-interval=200ms',
+      `--store-backup=${path.join(work, 'backups')}`, '--store-backup-every=1s', '--store-backup-keep=2'] });
     const { endpoint } = server;
     try {
-      await ok(endpoint, 'CreateTable', tableOf('on-demand'));
+      await ok(endpoint, 'CreateTable', tableOf('on-demand', { BillingMode: 'PAY_PER_REQUEST', StreamSpecification: { StreamEnabled: true, StreamViewType: 'KEYS_ONLY' } }));
       await ok(endpoint, 'CreateTable', tableOf('small', { BillingMode: 'PROVISIONED', ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits: 1 } }));
       await ok(endpoint, 'UpdateTimeToLive', { TableName: 'on-demand', TimeToLiveSpecification: { Enabled: true, AttributeName: 'until' } });
       const failing = await request(endpoint, {
