@@ -58,6 +58,7 @@ async function writesAndReads(endpoint) {
 test('every module names the version of this release', () => {
   for (const [file, pattern] of [
     ['testcontainers/package.json', /"version": "([^"]+)"/], ['testcontainers/src/index.ts', /'stator:([^']+)'/], ['pytest/pyproject.toml', /^version = "([^"]+)"/m],
+    ['junit/pom.xml', /^ {2}<version>([^<]+)</m], ['junit/README.md', /stator-junit-(\d+\.\d+\.\d+)\.jar/],
     ['github-action/action.yml', /default: '(\d+\.\d+\.\d+)'/], ['compose/compose.yaml', /:-stator:([^}]+)}/],
     ['kubernetes/rocksdb.yaml', /image: stator:(\S+)/], ['kubernetes/ceph.yaml', /image: stator-cluster:(\S+)/],
   ]) assert.equal(pattern.exec(read(...file.split('/')))?.[1], version, file);
@@ -68,6 +69,18 @@ test('the fixtures of pytest', { timeout: 300000 }, () => {
   const output = succeeds('/usr/bin/python3', ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'tests'],
     { cwd: directory, env: { ...process.env, STATOR_BIN: binary, PYTHONPATH: directory, PYTHONDONTWRITEBYTECODE: '1' } });
   assert.match(output, /^10 passed/m);
+});
+
+const noJUnit = (spawnSync('javac', ['-version']).status !== 0 && 'there is no JDK (javac)')
+  || (!fs.existsSync(path.join(process.env.JUNIT_JARS ?? '/usr/share/java', 'junit-jupiter-api.jar')) && 'there is no JUnit 5 (Debian: junit5)');
+
+test('the extension of JUnit', { timeout: 900000, skip: noJUnit }, () => {
+  const output = succeeds(path.join(clients, 'junit', 'build'), ['test', path.join(work, 'junit')],
+    { timeout: 840000, env: { ...process.env, STATOR_BIN: binary, STATOR_ENDPOINT: '' } });
+  assert.match(output, /^\[ +22 tests successful +\]$/m);
+  const entries = succeeds('jar', ['--list', '--file', path.join(work, 'junit', `stator-junit-${version}.jar`)]);
+  assert.match(entries, /^dev\/stator\/junit\/WithStator\.class$/m);
+  assert.doesNotMatch(entries, /Test/);
 });
 
 test('accounts and snapshots of stator-local', { timeout: 300000 }, () => {
