@@ -65,13 +65,15 @@ final class ServerProcess {
   }
 
   boolean isAlive() {
+    // The system tells of an end a moment before `process` does, which has the exit code.
+    if (!process.toHandle().isAlive()) await(STOP);
     return process.isAlive();
   }
 
   /** Throws the last words of a process that has ended without stop(). `isBroken`: its connection is, so it may end just now. */
   void requireAlive(boolean isBroken, Throwable cause) {
     if (isBroken) await(NOTICE);
-    if (process.isAlive()) return;
+    if (isAlive()) return;
     String how = isStopping ? "was closed before." : ended() + " while tests used it. Its last words:\n" + words();
     throw new StatorException("The server, process " + process.pid() + ", " + how, cause);
   }
