@@ -79,15 +79,61 @@ const OperationSchema& SchemaOf<UpdateKinesisStreamingDestinationRequest>() {
   return kUpdate;
 }
 
-void RenderResponse(const ops::DescribeKinesisStreamingDestinationResponse& response,
-                    std::string* out) {
+namespace {
+
+void WriteConfiguration(std::string_view name, const ops::StreamingConfiguration& configuration,
+                        ObjectWriter* object, std::string* out) {
+  object->Member(name);
+  ObjectWriter inner(out);
+  if (configuration.precision) {
+    inner.Enum("ApproximateCreationDateTimePrecision", kDateTimePrecision,
+               *configuration.precision);
+  }
+  inner.Close();
+}
+
+template <typename Response>
+void WriteChanged(const Response& response, std::string_view configuration, std::string* out) {
   ObjectWriter object(out);
-  object.Member("KinesisDataStreamDestinations")->append("[]");
+  object.Enum("DestinationStatus", kDestinationStatus, response.status);
+  WriteConfiguration(configuration, response.configuration, &object, out);
+  object.Text("StreamArn", response.stream_arn);
   object.Text("TableName", response.table_name);
   object.Close();
 }
-void RenderResponse(const ops::EnableKinesisStreamingDestinationResponse&, std::string*) {}
-void RenderResponse(const ops::DisableKinesisStreamingDestinationResponse&, std::string*) {}
-void RenderResponse(const ops::UpdateKinesisStreamingDestinationResponse&, std::string*) {}
+
+}  // namespace
+
+void RenderResponse(const ops::DescribeKinesisStreamingDestinationResponse& response,
+                    std::string* out) {
+  ObjectWriter object(out);
+  AppendList(object.Member("KinesisDataStreamDestinations"), response.destinations,
+             [&](const ops::DescribeKinesisStreamingDestinationResponse::Destination& each) {
+               ObjectWriter one(out);
+               if (each.precision) {
+                 one.Enum("ApproximateCreationDateTimePrecision", kDateTimePrecision,
+                          *each.precision);
+               }
+               one.Enum("DestinationStatus", kDestinationStatus, each.status);
+               if (!each.description.empty())
+                 one.Text("DestinationStatusDescription", each.description);
+               one.Text("StreamArn", each.stream_arn);
+               one.Close();
+             });
+  object.Text("TableName", response.table_name);
+  object.Close();
+}
+void RenderResponse(const ops::EnableKinesisStreamingDestinationResponse& response,
+                    std::string* out) {
+  WriteChanged(response, "EnableKinesisStreamingConfiguration", out);
+}
+void RenderResponse(const ops::DisableKinesisStreamingDestinationResponse& response,
+                    std::string* out) {
+  WriteChanged(response, "EnableKinesisStreamingConfiguration", out);
+}
+void RenderResponse(const ops::UpdateKinesisStreamingDestinationResponse& response,
+                    std::string* out) {
+  WriteChanged(response, "UpdateKinesisStreamingConfiguration", out);
+}
 
 }  // namespace stator::api

@@ -79,6 +79,8 @@ TableDescriptor DefinitionFor(const TableDescriptor& source) {
   d.fence = 0;
   d.stream_view_type.reset();
   d.stream_label.clear();
+  d.kinesis.clear();
+  d.capture_label.clear();
   d.expiry.reset();
   d.change_log.reset();
   std::erase_if(d.indexes, [](const table::IndexDescriptor& index) {

@@ -14,11 +14,12 @@ constexpr size_t kMaxName = 64;
 
 // Every name that a version of Stator ever wrote stays here, or its stores could not be opened.
 constexpr std::array kKnown = {
-    std::string_view("accounts"),        // tables of other accounts (src/table/table_name.h)
-    std::string_view("bulk-puts"),       // jobs that put items (src/exchange/job.h)
-    std::string_view("change-log"),      // change logs of tables (src/history/change_log.h)
-    std::string_view("encryption"),      // encrypted files (src/kv_rocks/store_keys.h)
-    std::string_view("identities"),      // records of access control (src/identity)
+    std::string_view("accounts"),              // tables of other accounts (src/table/table_name.h)
+    std::string_view("bulk-puts"),             // jobs that put items (src/exchange/job.h)
+    std::string_view("change-log"),            // change logs of tables (src/history/change_log.h)
+    std::string_view("encryption"),            // encrypted files (src/kv_rocks/store_keys.h)
+    std::string_view("identities"),            // records of access control (src/identity)
+    std::string_view("kinesis-destinations"),  // where tables send changes (src/table/descriptor.h)
     std::string_view("table-settings"),  // members of a table's descriptor (src/table/descriptor.h)
     std::string_view("trigger-windows"),  // mappings with tumbling windows (src/triggers/mapping.h)
     std::string_view("triggers"),         // event source mappings (src/triggers/mapping.h)

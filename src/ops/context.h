@@ -49,6 +49,7 @@ struct Settings {
   bool delay_transient_statuses =
       false;  // tables stay CREATING and DELETING for a while, as in the cloud
   int64_t pitr_lag_micros = 1'000'000;  // how far LatestRestorableDateTime is behind the clock
+  bool kinesis = false;                 // there is an endpoint for Kinesis destinations
   bool strict = false;                  // settings of tables that have no effect here are refused
 };
 

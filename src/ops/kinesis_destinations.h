@@ -1,16 +1,26 @@
-// The operations on Kinesis destinations. There are none here, so Enable is refused by name and the
-// others answer as for a table without destinations.
+// The operations on Kinesis destinations: where the changes of a table are sent. The room triggers
+// sends them, and leads destinations from state to state.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ops/context.h"
 
 namespace stator::ops {
 
 enum class DateTimePrecision : uint8_t { kMillisecond, kMicrosecond };
+// In the order of table::KinesisDestination::Status.
+enum class DestinationStatus : uint8_t {
+  kEnabling,
+  kActive,
+  kDisabling,
+  kDisabled,
+  kEnableFailed,
+  kUpdating,
+};
 
 struct StreamingConfiguration {
   std::optional<DateTimePrecision> precision;
@@ -35,12 +45,33 @@ struct UpdateKinesisStreamingDestinationRequest {
 };
 
 struct DescribeKinesisStreamingDestinationResponse {
+  struct Destination {
+    std::string stream_arn;
+    DestinationStatus status = DestinationStatus::kEnabling;
+    std::string description;  // empty: none
+    std::optional<DateTimePrecision> precision;
+  };
   std::string table_name;
+  std::vector<Destination> destinations;
 };
-// Never answered.
-struct EnableKinesisStreamingDestinationResponse {};
-struct DisableKinesisStreamingDestinationResponse {};
-struct UpdateKinesisStreamingDestinationResponse {};
+struct EnableKinesisStreamingDestinationResponse {
+  std::string table_name;
+  std::string stream_arn;
+  DestinationStatus status = DestinationStatus::kEnabling;
+  StreamingConfiguration configuration;
+};
+struct DisableKinesisStreamingDestinationResponse {
+  std::string table_name;
+  std::string stream_arn;
+  DestinationStatus status = DestinationStatus::kDisabling;
+  StreamingConfiguration configuration;
+};
+struct UpdateKinesisStreamingDestinationResponse {
+  std::string table_name;
+  std::string stream_arn;
+  DestinationStatus status = DestinationStatus::kUpdating;
+  StreamingConfiguration configuration;
+};
 
 void DescribeKinesisStreamingDestination(
     Context& ctx, DescribeKinesisStreamingDestinationRequest request,

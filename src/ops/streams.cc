@@ -74,7 +74,8 @@ std::string StreamArn(const Environment& env, const stream::StreamDescriptor& st
 
 Result<stream::StreamPtr> FindStream(const Context& ctx, std::string_view arn) {
   ASSIGN_OR_RETURN(const auto place, PlaceOf(ctx, arn));
-  if (stream::StreamPtr stream = ctx.env.store.FindStream(place.first, place.second)) return stream;
+  stream::StreamPtr stream = ctx.env.store.FindStream(place.first, place.second);
+  if (stream != nullptr && !stream->hidden()) return stream;
   return Error(ErrorCode::kResourceNotFound,
                "Requested resource not found: Stream: " + std::string(arn) + " not found");
 }
@@ -86,7 +87,7 @@ Result<stream::StreamPtr> FindDefaultStream(const Environment& env, std::string_
       part == std::string_view::npos || table::IsOfOtherAccount(name)
           ? nullptr
           : env.store.FindStream(name, arn.substr(part + kStreamPart.size()));
-  if (stream != nullptr) return stream;
+  if (stream != nullptr && !stream->hidden()) return stream;
   return Error(ErrorCode::kResourceNotFound,
                "Requested resource not found: Stream: " + std::string(arn) + " not found");
 }
@@ -115,7 +116,7 @@ void ListStreams(Context& ctx, ListStreamsRequest request, Callback<ListStreamsR
   if (request.table_name) wanted = table::StoreName(ctx.account, *request.table_name);
   ListStreamsResponse response;
   for (const stream::StreamPtr& stream : ctx.env.store.ListStreamsOf(ctx.account)) {
-    if (wanted && *wanted != stream->table_name) continue;
+    if (stream->hidden() || (wanted && *wanted != stream->table_name)) continue;
     if (after && std::pair(stream->table_name, stream->label) <= *after) continue;
     if (response.streams.size() == static_cast<size_t>(limit)) {
       response.last_evaluated_stream_arn = response.streams.back().stream_arn;

@@ -272,11 +272,12 @@ Status RequireAccounts(const Environment& env) { return table::RequireAccounts(e
 
 void RequireFeatures(Environment& env, Executor& loop, NeededFeatures needed,
                      UniqueFunction<void(Status)> next) {
-  if (!needed.table_settings && !needed.accounts) return next(OkStatus());
+  if (!needed.table_settings && !needed.accounts && !needed.kinesis) return next(OkStatus());
   auto shared = std::make_shared<UniqueFunction<void(Status)>>(std::move(next));
   UniqueFunction<void()> task = [&env, &loop, needed, shared]() mutable {
     Status known = needed.accounts ? table::RequireAccounts(env.store) : OkStatus();
     if (known.ok() && needed.table_settings) known = table::RequireTableSettings(env.store);
+    if (known.ok() && needed.kinesis) known = table::RequireKinesis(env.store);
     RunOn(loop, [shared = std::move(shared), known = std::move(known)]() mutable {
       (*shared)(std::move(known));
     });

@@ -47,6 +47,7 @@ Status RequireAccounts(const Environment& env);
 struct NeededFeatures {
   bool table_settings = false;
   bool accounts = false;
+  bool kinesis = false;
 };
 // Calls `next` on the loop's thread: at once if the store needs no feature, else when every process
 // of the store knows them. kUnavailable: one does not, or the disk or pool failed.

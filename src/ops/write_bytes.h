@@ -34,6 +34,7 @@ class WriteBytes {
       copies += index.projection != table::IndexDescriptor::Projection::kKeysOnly;
     size_t bytes = old_bytes + copies * new_bytes;
     if (descriptor.stream_view_type) bytes += old_bytes + new_bytes;
+    if (table.capture != nullptr) bytes += old_bytes + new_bytes;
     return Count(static_cast<int64_t>(bytes));
   }
 

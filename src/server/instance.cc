@@ -165,6 +165,7 @@ Status Instance::OpenStore() {
   shown.throughput = settings_.model;
   shown.delay_transient_statuses = settings_.delay_transient_statuses;
   shown.strict = settings_.strict;
+  shown.kinesis = !settings_.kinesis_endpoint.empty();
   shown.pitr_lag_micros = settings_.pitr_lag_micros;
   environment_.reset(new ops::Environment{*store_, *clock_, random_, workers_, shown});
   TRY(OpenSeal());
@@ -416,6 +417,13 @@ void Instance::OpenTriggers() {
   if (peers_ != nullptr)
     options.is_mine = [this](uint32_t tablet) { return peers_->IsMine(tablet); };
   triggers_ = std::make_unique<triggers::Runner>(*environment_, machine_clock_, std::move(options));
+  triggers::KinesisKeeper::Options kinesis;
+  kinesis.endpoint = settings_.kinesis_endpoint;
+  kinesis.authorities_file = settings_.kinesis_ca_file;
+  if (peers_ != nullptr)
+    kinesis.is_mine = [this](uint32_t tablet) { return peers_->IsMine(tablet); };
+  kinesis_ =
+      std::make_unique<triggers::KinesisKeeper>(*environment_, machine_clock_, std::move(kinesis));
   triggers_service_ = std::make_unique<triggers::Service>(*environment_, *triggers_, gate_.get(),
                                                           audit_.get(), settings_.require_auth);
   triggers_door_ =
@@ -482,7 +490,9 @@ void Instance::OpenRest() {
                    {settings_.ttl_delay_micros / 1'000'000, settings_.seed}, chores_.get());
   chores_->Add("triggers", kTriggersMicros, [this](Chores::Pace pace) {
     // A move of the clock by days must not make changes too old before they are delivered.
-    if (pace == Chores::Pace::kAtOnce && manual_clock_ != nullptr) triggers_->Settle(kSettleMicros);
+    if (pace != Chores::Pace::kAtOnce || manual_clock_ == nullptr) return false;
+    triggers_->Settle(kSettleMicros);
+    kinesis_->Settle(kSettleMicros);
     return false;
   });
   if (store_backups_ != nullptr && settings_.store_backup.every_micros > 0) {
@@ -518,6 +528,7 @@ void Instance::OpenRest() {
                           events_.get(),
                           tail_.get(),
                           triggers_.get(),
+                          kinesis_.get(),
                           recording_.get(),
                           series_.get(),
                           hot_keys_.get(),
@@ -571,6 +582,7 @@ Status Instance::Start() {
   if (exchange_ != nullptr) exchange_->Start();
   if (store_backups_ != nullptr) store_backups_->Start();
   TRY(triggers_->Start());
+  TRY(kinesis_->Start());
   return OkStatus();
 }
 
@@ -582,6 +594,7 @@ void Instance::StopBackground() {
   // Calls that wait for an identity provider need not be waited for.
   if (iam_ != nullptr) iam_->StopFetching();
   if (triggers_ != nullptr) triggers_->Stop();
+  if (kinesis_ != nullptr) kinesis_->Stop();
   if (isolated_ != nullptr) isolated_->Stop();
   // First, so that no move of the clock is waited for.
   if (store_backups_ != nullptr) store_backups_->Stop();

@@ -44,6 +44,7 @@
 #include "table/store.h"
 #include "transfer/backups.h"
 #include "transfer/restores.h"
+#include "triggers/kinesis_keeper.h"
 #include "triggers/runner.h"
 #include "triggers/service.h"
 
@@ -144,6 +145,7 @@ class Instance {
   std::unique_ptr<scaling::Service> scaling_;
   std::unique_ptr<ScalingDoor> scaling_door_;
   std::unique_ptr<triggers::Runner> triggers_;
+  std::unique_ptr<triggers::KinesisKeeper> kinesis_;
   std::unique_ptr<triggers::Service> triggers_service_;
   std::unique_ptr<TriggersDoor> triggers_door_;
   std::unique_ptr<HeatHistories> heat_;

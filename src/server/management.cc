@@ -400,6 +400,7 @@ http::Reply Management::RenderMetrics(const http::Request& request) const {
   }
   std::vector<prometheus::MetricFamily> families = ThroughputMetrics(environment_);
   if (options_.triggers != nullptr) AddTriggerMetrics(*options_.triggers, &families);
+  if (options_.kinesis != nullptr) AddKinesisMetrics(options_.kinesis->runner(), &families);
   http::Reply reply = Text(200, metrics_.Render(gauges, std::move(families)));
   page_bytes_.store(static_cast<int64_t>(reply.body.size()), std::memory_order_relaxed);
   reply.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";

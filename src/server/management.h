@@ -68,6 +68,7 @@
 #include "server/transaction_sweep.h"
 #include "server/write_links.h"
 #include "store_backup/keeper.h"
+#include "triggers/kinesis_keeper.h"
 #include "triggers/runner.h"
 
 namespace stator::server {
@@ -97,6 +98,7 @@ class Management {
     management::RequestTail* requests = nullptr;
     // Null: GET /_stator/triggers does not exist.
     triggers::Runner* triggers = nullptr;
+    const triggers::KinesisKeeper* kinesis = nullptr;  // null: there are no destinations
     // This and the next two: null: their calls do not exist.
     management::Recording* recording = nullptr;
     management::Series* series = nullptr;

@@ -78,7 +78,14 @@ void Management::AddRoutes() {
   }
   if (options_.triggers != nullptr) {
     add("GET", "/_stator/triggers", kReading, "functions, mappings and how far they are",
-        [this](const Call&) { return Json(200, options_.triggers->Report()); });
+        [this](const Call&) {
+          std::string report = options_.triggers->Report();
+          if (options_.kinesis != nullptr) {
+            report.resize(report.rfind('}'));
+            report += ",\"kinesis\":" + options_.kinesis->runner().Report() + "}";
+          }
+          return Json(200, std::move(report));
+        });
   }
   AddSettings();
   AddConsole();

@@ -463,6 +463,15 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
          "not declare (docs/triggers.md)")
       ->check(CalledUrl())
       ->envname("STATOR_LAMBDA_ENDPOINT");
+  app->add_option("--kinesis-endpoint", s->kinesis_endpoint,
+                  "URL of a server with the API of Kinesis, to which tables with a Kinesis "
+                  "destination send their changes (docs/kinesis.md)")
+      ->check(CalledUrl())
+      ->envname("STATOR_KINESIS_ENDPOINT");
+  app->add_option("--kinesis-ca-file", s->kinesis_ca_file,
+                  "authorities that may sign the certificate of --kinesis-endpoint, in place of "
+                  "the system's")
+      ->envname("STATOR_KINESIS_CA_FILE");
   app->add_option("--seed", s->seed, "seed of the random source; 0: from the operating system")
       ->check(WholeNumber<uint64_t>())
       ->envname("STATOR_SEED")
@@ -473,6 +482,8 @@ std::optional<std::string> SettleServe(const CLI::App& serve, bool in_memory, bo
                                        ServeSettings* s) {
   if (s->clock_start_micros && s->clock != ClockKind::kManual)
     return "--clock-start is for --clock=manual";
+  if (!s->kinesis_ca_file.empty() && !s->kinesis_endpoint.starts_with("https://"))
+    return "--kinesis-ca-file is for a --kinesis-endpoint of https";
   if (std::optional<std::string> wrong = SettleAccess(serve, speaks_as_local, &s->access))
     return wrong;
   if (std::optional<std::string> wrong = CheckTls(serve, s->tls, s->port)) return wrong;

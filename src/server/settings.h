@@ -97,6 +97,8 @@ struct ServeSettings {
   std::vector<triggers::FunctionSettings> functions;  // [[functions]] of the file
   std::vector<triggers::Mapping> triggers;            // [[triggers]] of the file
   std::string lambda_endpoint;                        // of Lambda's Invoke API; empty: none
+  std::string kinesis_endpoint;                       // of Kinesis destinations; empty: none
+  std::string kinesis_ca_file;                        // its authorities; empty: the system's
 };
 
 // rocksdb, memory or rados.

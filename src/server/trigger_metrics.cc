@@ -71,4 +71,50 @@ void AddTriggerMetrics(const triggers::Runner& runner, std::vector<MetricFamily>
     families->push_back(std::move(*family));
 }
 
+void AddKinesisMetrics(const triggers::Runner& runner, std::vector<MetricFamily>* families) {
+  const std::vector<Figures> all = runner.figures();
+  if (all.empty()) return;
+  MetricFamily records{"stator_kinesis_records_total",
+                       "Changes that Kinesis destinations have done with",
+                       MetricType::Counter,
+                       {}};
+  MetricFamily refused{"stator_kinesis_refused_records_total",
+                       "Records that the endpoint refused one by one; they are sent again",
+                       MetricType::Counter,
+                       {}};
+  MetricFamily calls{
+      "stator_kinesis_calls_total", "Calls of the endpoint with records", MetricType::Counter, {}};
+  MetricFamily gaps{"stator_kinesis_gaps_total",
+                    "Times that changes were lost before they were read for a destination",
+                    MetricType::Counter,
+                    {}};
+  MetricFamily lag{"stator_kinesis_lag_seconds",
+                   "Age of the oldest change that was read and is not sent",
+                   MetricType::Gauge,
+                   {}};
+  for (const Figures& figures : all) {
+    const auto metric = [&figures](std::string_view result) {
+      prometheus::ClientMetric one;
+      one.label = {{"table", figures.table}, {"stream", figures.function}};
+      if (!result.empty()) one.label.push_back({"result", std::string(result)});
+      return one;
+    };
+    const auto count = [&metric](MetricFamily* family, std::string_view result, uint64_t value) {
+      family->metric.push_back(metric(result));
+      family->metric.back().counter.value = static_cast<double>(value);
+    };
+    count(&records, "delivered", figures.delivered);
+    count(&records, "expired", figures.expired);
+    count(&records, "too_large", figures.too_large);
+    count(&refused, {}, figures.refused);
+    count(&calls, "ok", figures.invocations - figures.not_run);
+    count(&calls, "failed", figures.not_run);
+    count(&gaps, {}, figures.gaps);
+    lag.metric.push_back(metric({}));
+    lag.metric.back().gauge.value = static_cast<double>(figures.lag_micros) / 1e6;
+  }
+  for (MetricFamily* family : {&records, &refused, &calls, &gaps, &lag})
+    families->push_back(std::move(*family));
+}
+
 }  // namespace stator::server

@@ -13,4 +13,8 @@ namespace stator::server {
 void AddTriggerMetrics(const triggers::Runner& runner,
                        std::vector<prometheus::MetricFamily>* families);
 
+// Adds those of Kinesis destinations, which `runner` delivers to; none without destinations.
+void AddKinesisMetrics(const triggers::Runner& runner,
+                       std::vector<prometheus::MetricFamily>* families);
+
 }  // namespace stator::server

@@ -24,6 +24,9 @@ inline constexpr int64_t kRetentionMicros = 24 * int64_t{3'600'000'000};
 // [K] A shard is replaced by a child after about four hours.
 inline constexpr int64_t kShardLifeMicros = 4 * int64_t{3'600'000'000};
 
+// The end of the label of a stream that the server makes for itself.
+inline constexpr std::string_view kHiddenSuffix = "+kinesis";
+
 // In the order of the API's enum.
 enum class ViewType : uint8_t { kNewImage = 0, kOldImage = 1, kNewAndOldImages = 2, kKeysOnly = 3 };
 
@@ -60,6 +63,8 @@ struct StreamDescriptor {
   std::vector<Shard> shards;  // by number
 
   bool enabled() const { return disabled_micros == 0; }
+  // Whether the server alone reads it: no client sees it.
+  bool hidden() const { return label.ends_with(kHiddenSuffix); }
   kv::Tablet tablet() const { return {kv::Space::kLog, tablet_id}; }
   // Returns null if the shard does not exist, or no longer.
   const Shard* Find(uint32_t number) const;

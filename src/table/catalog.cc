@@ -176,35 +176,41 @@ std::vector<stream::StreamPtr> Catalog::ListStreamsOf(std::string_view account) 
   return streams;
 }
 
-stream::StreamDescriptor Catalog::NewStream(TableDescriptor* table) {
+stream::StreamDescriptor Catalog::NewStream(TableDescriptor* table, StreamKind kind) {
+  const bool hidden = kind == StreamKind::kHidden;
   const int64_t now = clock_.NowMicros();
   stream::StreamDescriptor stream;
   stream.table_name = table->name;
   stream.table_id = table->table_id;
   stream.created_micros = now;
-  stream.view_type = *table->stream_view_type;
+  stream.view_type = hidden ? stream::ViewType::kNewAndOldImages : *table->stream_view_type;
   stream.key_schema = table->key_schema;
   // Streams that follow each other within a millisecond still have names of their own.
   int64_t named = now;
   do {
     stream.label = stream::LabelOf(named);
+    if (hidden) stream.label += stream::kHiddenSuffix;
     named += 1000;
   } while (FindStream(table->name, stream.label) != nullptr);
-  table->stream_label = stream.label;
+  (hidden ? table->capture_label : table->stream_label) = stream.label;
   stream.Open(table->partitions.starts(), now);
   return stream;
 }
 
 std::optional<stream::StreamDescriptor> Catalog::NextStream(const TableDescriptor& current,
-                                                            TableDescriptor* next,
+                                                            TableDescriptor* next, StreamKind kind,
                                                             ChangeStream& change_stream) {
-  if (!current.stream_view_type) {
-    if (!next->stream_view_type) return std::nullopt;
-    return NewStream(next);
+  const bool hidden = kind == StreamKind::kHidden;
+  const auto wants = [hidden](const TableDescriptor& table) {
+    return hidden ? table.captures() : table.stream_view_type.has_value();
+  };
+  if (!wants(current)) {
+    if (!wants(*next)) return std::nullopt;
+    return NewStream(next, kind);
   }
-  const stream::StreamPtr enabled = FindStream(current.name, current.stream_label);
-  stream::StreamDescriptor stream = *enabled;
-  if (!next->stream_view_type) {
+  stream::StreamDescriptor stream =
+      *FindStream(current.name, hidden ? current.capture_label : current.stream_label);
+  if (!wants(*next)) {
     stream.Close(clock_.NowMicros());
     return stream;
   }
@@ -214,6 +220,31 @@ std::optional<stream::StreamDescriptor> Catalog::NextStream(const TableDescripto
   if (change_stream) change_stream(&stream);
   if (stream.next_shard == next_shard) return std::nullopt;
   return stream;
+}
+
+std::vector<stream::StreamDescriptor> Catalog::NextStreams(const TableDescriptor& current,
+                                                           TableDescriptor* next,
+                                                           ChangeStream& change_stream) {
+  std::vector<stream::StreamDescriptor> streams;
+  for (const StreamKind kind : {StreamKind::kShown, StreamKind::kHidden}) {
+    if (auto stream = NextStream(current, next, kind, change_stream))
+      streams.push_back(*std::move(stream));
+  }
+  return streams;
+}
+
+std::vector<stream::StreamPtr> Catalog::EnabledStreams(const TableDescriptor& table) const {
+  std::vector<stream::StreamPtr> streams;
+  if (table.stream_view_type) streams.push_back(FindStream(table.name, table.stream_label));
+  if (table.captures()) streams.push_back(FindStream(table.name, table.capture_label));
+  return streams;
+}
+
+void Catalog::SetAppenders(std::span<const stream::StreamPtr> streams, Table* table) {
+  for (const stream::StreamPtr& stream : streams) {
+    auto appender = stream->enabled() ? std::make_shared<const stream::Appender>(*stream) : nullptr;
+    (stream->hidden() ? table->capture : table->stream) = std::move(appender);
+  }
 }
 
 void Catalog::RotateShards(std::string name, int64_t opened_before, Done done) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -127,18 +128,24 @@ class Catalog {
   void Show(const Swap& swap);
 
  protected:
+  // The stream that clients see, and the hidden one.
+  enum class StreamKind { kShown, kHidden };
   // Runs `task` when no other change is under way; it must call EndChange.
   void BeginChange(UniqueFunction<void()> task);
   void EndChange();
   void Publish(std::shared_ptr<Table> table);
   // The version that a batch with this stamp has stored.
   void PublishStream(stream::StreamDescriptor stream, uint64_t stamp);
-  // The next version of the table's stream, if the change asks for one.
-  std::optional<stream::StreamDescriptor> NextStream(const TableDescriptor& current,
-                                                     TableDescriptor* next,
-                                                     ChangeStream& change_stream);
+  // The next versions of the table's streams, of those that the change asks for.
+  std::vector<stream::StreamDescriptor> NextStreams(const TableDescriptor& current,
+                                                    TableDescriptor* next,
+                                                    ChangeStream& change_stream);
   // Without a tablet. Its label goes into the table's descriptor.
-  stream::StreamDescriptor NewStream(TableDescriptor* table);
+  stream::StreamDescriptor NewStream(TableDescriptor* table, StreamKind kind);
+  // The enabled streams of a table.
+  std::vector<stream::StreamPtr> EnabledStreams(const TableDescriptor& table) const;
+  // Gives the table what appends to its enabled streams.
+  static void SetAppenders(std::span<const stream::StreamPtr> streams, Table* table);
   static Error NotFound(const std::string& table);
   static Error AlreadyExists(const std::string& table);
 
@@ -155,6 +162,10 @@ class Catalog {
   CatalogObserver* observer_ = nullptr;  // under mutex_
 
  private:
+  std::optional<stream::StreamDescriptor> NextStream(const TableDescriptor& current,
+                                                     TableDescriptor* next, StreamKind kind,
+                                                     ChangeStream& change_stream);
+
   LatchTable& latches_;
 };
 

@@ -69,7 +69,8 @@ Status CheckStreams(const CatalogSnapshot& catalog) {
     if (stream.enabled()) enabled.emplace(stream.table_name, stream.label);
   }
   for (const auto& [stamp, table] : catalog.tables) {
-    if (table.stream_view_type && !enabled.contains({table.name, table.stream_label}))
+    if ((table.stream_view_type && !enabled.contains({table.name, table.stream_label})) ||
+        (table.captures() && !enabled.contains({table.name, table.capture_label})))
       return CorruptionError("catalog entry " + TableKey(table.name) + ": its stream is missing");
   }
   return OkStatus();

@@ -202,6 +202,19 @@ bool IsSound(const history::ChangeLog& log) {
          log.period_days <= history::kMostPeriodDays;
 }
 
+bool IsSound(const KinesisDestination& destination) {
+  const int64_t precision = destination.precision.value_or(0);
+  return destination.status <= KinesisDestination::Status::kUpdating && precision >= 0 &&
+         precision <= 1;
+}
+
+// Of its Kinesis destinations.
+bool IsSound(const TableDescriptor& table) {
+  return std::all_of(table.kinesis.begin(), table.kinesis.end(),
+                     [](const KinesisDestination& each) { return IsSound(each); }) &&
+         (!table.captures() || !table.capture_label.empty());
+}
+
 template <typename Visitor, typename Descriptor>
 void Visit(Visitor& v, Descriptor& d) {
   v.String("Name", d.name);
@@ -238,6 +251,15 @@ void Visit(Visitor& v, Descriptor& d) {
                [](auto& visitor, auto& index) { VisitIndex(visitor, index); });
   VisitViewType(v, d.stream_view_type);
   v.StringIfAny("StreamLabel", d.stream_label);
+  v.Structures("Kinesis", d.kinesis, [](auto& visitor, auto& destination) {
+    visitor.String("StreamArn", destination.stream_arn);
+    visitor.String("Id", destination.id);
+    visitor.Integer("Status", destination.status);
+    visitor.StringIfAny("Description", destination.description);
+    visitor.Optional("Precision", destination.precision);
+    visitor.Integer("Changed", destination.changed_micros);
+  });
+  v.StringIfAny("CaptureLabel", d.capture_label);
   v.Structure("TimeToLive", d.expiry,
               [](auto& visitor, auto& expiry) { VisitExpiry(visitor, expiry); });
   v.Optional("TimeToLiveChanged", d.expiry_changed_micros);
@@ -279,6 +301,11 @@ bool TableDescriptor::NeedsTableSettings() const {
                      [](const IndexDescriptor& index) { return HasTargets(index.auto_scaling); });
 }
 
+bool TableDescriptor::captures() const {
+  return std::any_of(kinesis.begin(), kinesis.end(),
+                     [](const KinesisDestination& each) { return each.captures(); });
+}
+
 bool TableDescriptor::HasIndexWork() const {
   for (const IndexDescriptor& index : indexes) {
     if (index.state != IndexDescriptor::State::kActive) return true;
@@ -301,7 +328,7 @@ Result<TableDescriptor> TableDescriptor::Decode(std::string_view encoded) {
                                  [](const IndexDescriptor& index) { return IsSound(index); }) &&
                      (!descriptor.expiry || IsSound(*descriptor.expiry)) &&
                      (!descriptor.change_log || IsSound(*descriptor.change_log)) &&
-                     IsSound(descriptor.insights);
+                     IsSound(descriptor.insights) && IsSound(descriptor);
   if (!reader.ok() || !sound) {
     return CorruptionError("a table descriptor in the catalog lacks a member or has a bad one");
   }

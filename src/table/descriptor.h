@@ -150,6 +150,32 @@ struct ShownSettings {
   bool operator==(const ShownSettings&) const = default;
 };
 
+// Where the changes of a table are sent: a Kinesis data stream. In the order of the API's enum.
+struct KinesisDestination {
+  enum class Status : uint8_t {
+    kEnabling = 0,
+    kActive = 1,
+    kDisabling = 2,
+    kDisabled = 3,
+    kEnableFailed = 4,
+    kUpdating = 5,
+  };
+  std::string stream_arn;
+  std::string id;  // a UUID, another one each time that it is enabled
+  Status status = Status::kEnabling;
+  std::string description;           // why it failed, for people
+  std::optional<int64_t> precision;  // a DateTimePrecision, if one was given
+  int64_t changed_micros = 0;        // of the status
+
+  // Whether it is to get the changes that are made now.
+  bool captures() const {
+    return status == Status::kEnabling || status == Status::kActive || status == Status::kUpdating;
+  }
+  bool operator==(const KinesisDestination&) const = default;
+};
+// Feature of kv/features.h: a table with destinations, and with the hidden stream of its changes.
+inline constexpr std::string_view kKinesisFeature = "kinesis-destinations";
+
 // Times are microseconds since the epoch; 0: never.
 struct TableDescriptor {
   std::string name;
@@ -189,6 +215,10 @@ struct TableDescriptor {
   std::optional<stream::ViewType> stream_view_type;  // of the stream, while one is enabled
   // Of the latest stream, chosen by the store; empty: there never was one.
   std::string stream_label;
+  // At most one that is not kDisabled or kEnableFailed.
+  std::vector<KinesisDestination> kinesis;
+  // Of the latest hidden stream, for Kinesis, chosen by the store; empty: there never was one.
+  std::string capture_label;
   std::optional<ExpiryIndex> expiry;
   std::optional<int64_t> expiry_changed_micros;  // the last UpdateTimeToLive
   std::optional<ContributorInsights> insights;
@@ -218,6 +248,8 @@ struct TableDescriptor {
   bool HasIndexWork() const;
   // Whether it has members that versions without the feature kTableSettings would forget.
   bool NeedsTableSettings() const;
+  // Whether a hidden stream of all changes is enabled.
+  bool captures() const;
   bool HasLocalIndexes() const { return !indexes.empty() && !indexes.front().is_global(); }
 
   std::string Encode() const;

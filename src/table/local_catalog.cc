@@ -35,9 +35,7 @@ Status LocalCatalog::Load() {
   for (auto& [stamp, stream] : catalog.streams) PublishStream(std::move(stream), stamp);
   for (auto& [stamp, descriptor] : catalog.tables) {
     auto table = std::make_shared<Table>(std::move(descriptor), std::make_shared<Gate>());
-    if (table->descriptor.stream_view_type)
-      table->stream = std::make_shared<stream::Appender>(
-          *FindStream(table->descriptor.name, table->descriptor.stream_label));
+    SetAppenders(EnabledStreams(table->descriptor), table.get());
     Publish(std::move(table));
   }
   next_tablet_id_ = catalog.next_tablet_id;
@@ -101,7 +99,7 @@ void LocalCatalog::Create(TableDescriptor descriptor, Done done, Check check) {
     }
     std::optional<stream::StreamDescriptor> stream;
     if (table->descriptor.stream_view_type) {
-      stream = NewStream(&table->descriptor);
+      stream = NewStream(&table->descriptor, StreamKind::kShown);
       stream->tablet_id = next_tablet_id_++;
     }
     kv::Batch batch;
@@ -148,12 +146,12 @@ void LocalCatalog::Alter(std::string name, Alteration asked) {
       a.done(std::move(changed).error());
       return;
     }
-    a.stream = NextStream(a.current->descriptor, &a.next->descriptor, a.change_stream);
+    a.streams = NextStreams(a.current->descriptor, &a.next->descriptor, a.change_stream);
     // A write that does not know a new index must not run beside one that does: it would leave the
     // other's entries behind. And the records of a shard end before those of its children begin.
     // The same goes for a change log.
     const bool hold =
-        a.stream ||
+        !a.streams.empty() ||
         a.next->descriptor.change_log.has_value() != a.current->descriptor.change_log.has_value() ||
         a.next->descriptor.MaintainedIndexes() != a.current->descriptor.MaintainedIndexes();
     if (!hold) return Commit(alteration, false);
@@ -171,8 +169,9 @@ void LocalCatalog::Commit(std::shared_ptr<Running> alteration, bool held) {
     expiry->tablet_id = next_tablet_id_++;
     alteration->next->expiry_mark = std::make_shared<ExpiryMark>();
   }
-  if (alteration->stream && alteration->stream->tablet_id == 0)
-    alteration->stream->tablet_id = next_tablet_id_++;
+  for (stream::StreamDescriptor& stream : alteration->streams) {
+    if (stream.tablet_id == 0) stream.tablet_id = next_tablet_id_++;
+  }
   kv::Batch batch;
   batch.range_deletes = std::move(alteration->ranges);
   if (auto& log = descriptor.change_log; log && log->tablet_id == 0) {
@@ -185,8 +184,8 @@ void LocalCatalog::Commit(std::shared_ptr<Running> alteration, bool held) {
   if (const auto& log = alteration->current->descriptor.change_log; log && !descriptor.change_log)
     batch.range_deletes.push_back({log->tablet(), "", ""});
   batch.puts.push_back(CatalogPut(TableKey(descriptor.name), descriptor.Encode()));
-  if (alteration->stream)
-    batch.puts.push_back(CatalogPut(StreamKey(*alteration->stream), alteration->stream->Encode()));
+  for (const stream::StreamDescriptor& stream : alteration->streams)
+    batch.puts.push_back(CatalogPut(StreamKey(stream), stream.Encode()));
   if (next_tablet_id_ != first_new_tablet) {
     batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
   }
@@ -195,19 +194,21 @@ void LocalCatalog::Commit(std::shared_ptr<Running> alteration, bool held) {
                                    dropped = std::move(dropped)](Result<uint64_t> outcome) mutable {
     Running& a = *alteration;
     const Result<uint64_t> applied =
-        a.stream ? FindOut(engine_, std::move(outcome), StreamKey(*a.stream), a.stream->Encode())
-                 : FindOut(engine_, std::move(outcome), TableKey(a.next->descriptor.name),
-                           a.next->descriptor.Encode());
+        a.streams.empty() ? FindOut(engine_, std::move(outcome), TableKey(a.next->descriptor.name),
+                                    a.next->descriptor.Encode())
+                          : FindOut(engine_, std::move(outcome), StreamKey(a.streams.front()),
+                                    a.streams.front().Encode());
     if (!applied.ok()) {
       if (held) a.current->gate->Open();
       EndChange();
       a.done(applied.error());
       return;
     }
-    if (a.stream) {
-      a.next->stream =
-          a.stream->enabled() ? std::make_shared<stream::Appender>(*a.stream) : nullptr;
-      PublishStream(std::move(*a.stream), *applied);
+    for (stream::StreamDescriptor& stream : a.streams) {
+      const std::string label = stream.label;
+      PublishStream(std::move(stream), *applied);
+      const stream::StreamPtr published[] = {FindStream(a.next->descriptor.name, label)};
+      SetAppenders(published, a.next.get());
     }
     if (held) a.next->gate = std::make_shared<Gate>();
     Publish(a.next);
@@ -249,35 +250,37 @@ void LocalCatalog::Drop(std::string name, Check check, Done done) {
         batch.range_deletes.push_back({expiry->tablet(), "", ""});
       if (const auto& log = table->descriptor.change_log)
         batch.range_deletes.push_back({log->tablet(), "", ""});
-      std::optional<stream::StreamDescriptor> stream;
-      if (table->stream != nullptr) {
-        stream = *FindStream(table->descriptor.name, table->descriptor.stream_label);
-        stream->Close(clock_.NowMicros());
-        batch.puts.push_back(CatalogPut(StreamKey(*stream), stream->Encode()));
+      std::vector<stream::StreamDescriptor> streams;
+      for (const stream::StreamPtr& enabled : EnabledStreams(table->descriptor)) {
+        streams.push_back(*enabled);
+        streams.back().Close(clock_.NowMicros());
+        batch.puts.push_back(CatalogPut(StreamKey(streams.back()), streams.back().Encode()));
       }
       std::vector<kv::Tablet> dropped = MarkDropped(&batch);
-      engine_.Apply(
-          std::move(batch), [this, table, stream = std::move(stream), dropped = std::move(dropped),
-                             done = std::move(done)](Result<uint64_t> outcome) mutable {
-            const Result<uint64_t> applied =
-                stream ? FindOut(engine_, std::move(outcome), StreamKey(*stream), stream->Encode())
-                       : FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name),
-                                 std::nullopt);
-            if (applied.ok()) {
-              Unpublish(table->descriptor.name);
-              if (stream) PublishStream(std::move(*stream), *applied);
-              GiveBack(std::move(dropped));
-              table->gate->Retire();
-            } else {
-              table->gate->Open();
-            }
-            EndChange();
-            if (applied.ok()) {
-              done(TablePtr(table));
-            } else {
-              done(applied.error());
-            }
-          });
+      engine_.Apply(std::move(batch), [this, table, streams = std::move(streams),
+                                       dropped = std::move(dropped),
+                                       done = std::move(done)](Result<uint64_t> outcome) mutable {
+        const Result<uint64_t> applied =
+            streams.empty() ? FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name),
+                                      std::nullopt)
+                            : FindOut(engine_, std::move(outcome), StreamKey(streams.front()),
+                                      streams.front().Encode());
+        if (applied.ok()) {
+          Unpublish(table->descriptor.name);
+          for (stream::StreamDescriptor& stream : streams)
+            PublishStream(std::move(stream), *applied);
+          GiveBack(std::move(dropped));
+          table->gate->Retire();
+        } else {
+          table->gate->Open();
+        }
+        EndChange();
+        if (applied.ok()) {
+          done(TablePtr(table));
+        } else {
+          done(applied.error());
+        }
+      });
     });
   });
 }

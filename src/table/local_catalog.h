@@ -31,7 +31,7 @@ class LocalCatalog final : public Catalog {
   struct Running : Alteration {
     TablePtr current;
     std::shared_ptr<Table> next;
-    std::optional<stream::StreamDescriptor> stream;  // its next version, if it changes
+    std::vector<stream::StreamDescriptor> streams;  // next versions of those that change
   };
   void Commit(std::shared_ptr<Running> alteration, bool held);
   void Unpublish(const std::string& name);

@@ -200,6 +200,7 @@ class SavedState::Way {
     }
     auto next = std::make_shared<Table>(descriptor, std::make_shared<Gate>());
     next->stream = saved->stream;
+    next->capture = saved->capture;
     next->expiry_mark = saved->expiry_mark;
     batch_.puts.push_back(CatalogPut(TableKey(descriptor.name), descriptor.Encode()));
     swap_.tables.push_back({goes_on ? now : nullptr, std::move(next)});

@@ -8,6 +8,8 @@ Status RequireTableSettings(Store& store) {
   return kv::RequireFeature(store.engine(), kTableSettings);
 }
 
+Status RequireKinesis(Store& store) { return kv::RequireFeature(store.engine(), kKinesisFeature); }
+
 Status RequireAccounts(Store& store) {
   return kv::RequireFeature(store.engine(), kAccountsFeature);
 }

@@ -11,6 +11,8 @@ namespace stator::table {
 // a descriptor gets ShownSettings or a ScalableTarget. kUnavailable: a process does not know it, or
 // the disk or pool failed. Blocks; costs nothing once the store has it.
 Status RequireTableSettings(Store& store);
+// Makes sure of the feature kKinesisFeature; to be called before a table gets a destination.
+Status RequireKinesis(Store& store);
 // Makes sure of the feature kAccountsFeature; to be called before a table of another account than
 // the default is made.
 Status RequireAccounts(Store& store);

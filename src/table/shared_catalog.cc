@@ -112,9 +112,12 @@ void SharedCatalog::Install(CatalogSnapshot catalog) {
           expiry->tablet_id == before.descriptor.expiry->tablet_id)
         table->expiry_mark = before.expiry_mark;
     }
+    std::vector<stream::StreamPtr> enabled;
     if (table->descriptor.stream_view_type)
-      table->stream =
-          std::make_shared<stream::Appender>(*streams_.at({name, table->descriptor.stream_label}));
+      enabled.push_back(streams_.at({name, table->descriptor.stream_label}));
+    if (table->descriptor.captures())
+      enabled.push_back(streams_.at({name, table->descriptor.capture_label}));
+    SetAppenders(enabled, table.get());
     if (observer_ != nullptr)
       observer_->OnVersion(known ? place->second.get() : nullptr, table.get());
     tables[name] = std::move(table);
@@ -411,7 +414,7 @@ Result<SharedCatalog::CatalogEdit> SharedCatalog::EditOfCreate(TableDescriptor* 
   }
   CatalogEdit edit;
   if (descriptor->stream_view_type) {
-    stream::StreamDescriptor stream = NewStream(descriptor);
+    stream::StreamDescriptor stream = NewStream(descriptor, StreamKind::kShown);
     stream.tablet_id = id;
     TRY(SettleShards(&stream, 0));
     edit.puts.push_back(CatalogPut(StreamKey(stream), stream.Encode()));
@@ -445,21 +448,25 @@ Result<std::optional<SharedCatalog::CatalogEdit>> SharedCatalog::EditOfAlteratio
   if (current == nullptr) return NotFound(name);
   TableDescriptor next = current->descriptor;
   TRY(alteration.change(&next));
-  std::optional<stream::StreamDescriptor> stream =
-      NextStream(current->descriptor, &next, alteration.change_stream);
+  std::vector<stream::StreamDescriptor> streams =
+      NextStreams(current->descriptor, &next, alteration.change_stream);
   // Whoever was faster may have done the same.
-  if (!stream && alteration.ranges.empty() && next.Encode() == current->descriptor.Encode()) {
+  if (streams.empty() && alteration.ranges.empty() &&
+      next.Encode() == current->descriptor.Encode()) {
     *altered = std::move(next);
     return std::optional<CatalogEdit>();
   }
-  const bool fences = stream || next.MaintainedIndexes() != current->descriptor.MaintainedIndexes();
+  const bool fences =
+      !streams.empty() || next.MaintainedIndexes() != current->descriptor.MaintainedIndexes();
 
   std::vector<uint32_t*> wanted;  // ids
   for (IndexDescriptor& index : next.indexes) {
     if (index.is_global() && index.tablet_id == 0) wanted.push_back(&index.tablet_id);
   }
   if (next.expiry && next.expiry->tablet_id == 0) wanted.push_back(&next.expiry->tablet_id);
-  if (stream && stream->tablet_id == 0) wanted.push_back(&stream->tablet_id);
+  for (stream::StreamDescriptor& stream : streams) {
+    if (stream.tablet_id == 0) wanted.push_back(&stream.tablet_id);
+  }
   if (!wanted.empty()) {
     ASSIGN_OR_RETURN(uint32_t id, ReserveTablets(static_cast<uint32_t>(wanted.size())));
     for (uint32_t* place : wanted) *place = id++;
@@ -469,9 +476,9 @@ Result<std::optional<SharedCatalog::CatalogEdit>> SharedCatalog::EditOfAlteratio
     next.fence = current->descriptor.fence + 1;
   }
   CatalogEdit edit;
-  if (stream) {
-    TRY(SettleShards(&*stream, next.fence));
-    edit.puts.push_back(CatalogPut(StreamKey(*stream), stream->Encode()));
+  for (stream::StreamDescriptor& stream : streams) {
+    TRY(SettleShards(&stream, next.fence));
+    edit.puts.push_back(CatalogPut(StreamKey(stream), stream.Encode()));
   }
   edit.puts.push_back(CatalogPut(TableKey(name), next.Encode()));
   for (const kv::DeleteRange& range : alteration.ranges) {
@@ -513,8 +520,8 @@ Result<SharedCatalog::CatalogEdit> SharedCatalog::EditOfDrop(const std::string& 
     if (index.is_global()) edit.dropped.push_back(table.TabletOf(index));
   }
   if (table.expiry) edit.dropped.push_back(table.expiry->tablet());
-  if (table.stream_view_type) {
-    stream::StreamDescriptor stream = *FindStream(name, table.stream_label);
+  for (const stream::StreamPtr& enabled : EnabledStreams(table)) {
+    stream::StreamDescriptor stream = *enabled;
     stream.Close(clock_.NowMicros());
     TRY(SettleShards(&stream, table.fence + 1));
     edit.puts.push_back(CatalogPut(StreamKey(stream), stream.Encode()));

@@ -75,6 +75,20 @@ struct World {
           std::move(done));
     });
   }
+  Result<TablePtr> SetCapture(KinesisDestination::Status status) {
+    return Await<Result<TablePtr>>([&](auto done) {
+      store->Alter(
+          "tab",
+          [status](TableDescriptor* d) {
+            d->kinesis = {{.stream_arn = "arn", .id = "id", .status = status}};
+            return OkStatus();
+          },
+          std::move(done));
+    });
+  }
+  stream::StreamPtr Hidden() {
+    return store->FindStream("tab", store->Find("tab")->descriptor.capture_label);
+  }
   Result<TablePtr> Split(std::optional<uint64_t> at = {}) {
     return Await<Result<TablePtr>>(
         [&](auto done) { SplitPartition(*store, "tab", at, std::move(done)); });
@@ -291,6 +305,72 @@ TEST_P(StreamsOnEngines, RestartsKeepStreamsAsTheyWere) {
   while (consumer.Poll(*world.store)) {
   }
   ExpectReplayIsTheTable(world, consumer);
+}
+
+TEST_P(StreamsOnEngines, AHiddenStreamIsKeptBesideTheOneThatClientsSee) {
+  using State = KinesisDestination::Status;
+  World world(GetParam());
+  ASSERT_TRUE(world.Create(Describe({})).ok());
+  ASSERT_TRUE(world.SetCapture(State::kEnabling).ok());
+  const stream::StreamPtr first = world.Hidden();
+  ASSERT_NE(first, nullptr);
+  EXPECT_TRUE(first->hidden() && first->enabled());
+  EXPECT_EQ(first->view_type, ViewType::kNewAndOldImages);
+  EXPECT_EQ(world.Latest(), nullptr);
+  Consumer hidden(first->label);
+  SeededRandom random(7);
+  for (int round = 0; round < 12; ++round) {
+    for (int i = 0; i < 10; ++i)
+      ASSERT_TRUE(world.Write({RandomItem(random)}, random.Below(4) == 0).ok());
+    world.clock.AdvanceMicros(1000);
+    switch (round) {
+      case 1: ASSERT_TRUE(world.SetCapture(State::kActive).ok()); break;
+      case 2: ASSERT_TRUE(world.Split().ok()); break;
+      case 3: ASSERT_TRUE(world.SetStream(ViewType::kKeysOnly).ok()); break;
+      case 4: ASSERT_TRUE(world.Split().ok()); break;
+      case 5: ASSERT_TRUE(world.Rotate().ok()); break;
+      case 6: world.Restart(); break;
+      case 7: ASSERT_TRUE(world.SetStream({}).ok()); break;
+      default: break;
+    }
+    EXPECT_EQ(world.Hidden()->label, first->label);
+  }
+  EXPECT_EQ(world.Hidden()->shards.size(), 8u);  // 1, two splits with 2 children, 3 by age
+  while (hidden.Poll(*world.store)) {
+  }
+  ExpectReplayIsTheTable(world, hidden);
+
+  // Off: nothing more is recorded. On again: another stream, which ends with the table.
+  ASSERT_TRUE(world.SetCapture(State::kDisabling).ok());
+  EXPECT_FALSE(world.Hidden()->enabled());
+  ASSERT_TRUE(world.Write({Item("{pk: 'off', sk: 1}")}).ok());
+  EXPECT_EQ(world.store->Find("tab")->capture, nullptr);
+  world.Restart();
+  EXPECT_EQ(world.store->Find("tab")->capture, nullptr);
+  ASSERT_TRUE(world.SetCapture(State::kActive).ok());
+  const stream::StreamPtr second = world.Hidden();
+  EXPECT_NE(second->label, first->label);
+  ASSERT_TRUE(world.Write({Item("{pk: 'on', sk: 1}")}).ok());
+  EXPECT_EQ(world.KeysInTablet(second->tablet()), 1u);
+  // Both at once.
+  const auto both = Await<Result<TablePtr>>([&](auto done) {
+    world.store->Alter(
+        "tab",
+        [](TableDescriptor* d) {
+          d->kinesis.clear();
+          d->stream_view_type = ViewType::kNewImage;
+          return OkStatus();
+        },
+        std::move(done));
+  });
+  ASSERT_TRUE(both.ok());
+  EXPECT_FALSE(world.store->FindStream("tab", second->label)->enabled());
+  EXPECT_TRUE(world.Latest()->enabled());
+  EXPECT_NE(world.Latest()->tablet_id, second->tablet_id);
+  ASSERT_TRUE(world.SetCapture(State::kActive).ok());
+  ASSERT_TRUE(world.Drop().ok());
+  for (const stream::StreamPtr& stream : world.store->ListStreams())
+    EXPECT_FALSE(stream->enabled());
 }
 
 TEST(StreamsTest, OnlyChangesAreRecordedAndOnlyWhileEnabled) {

@@ -27,8 +27,9 @@ struct Table {
   TableDescriptor descriptor;
   std::shared_ptr<Gate> gate;
   std::shared_ptr<ExpiryMark> expiry_mark;
-  model::IndexKeySchema key_parts;                 // the key schema, as an index would have it
-  std::shared_ptr<const stream::Appender> stream;  // null while no stream is enabled
+  model::IndexKeySchema key_parts;                  // the key schema, as an index would have it
+  std::shared_ptr<const stream::Appender> stream;   // null while no stream is enabled
+  std::shared_ptr<const stream::Appender> capture;  // of the hidden stream, while it is enabled
   Meters meters;  // set by the store's CatalogObserver, if there is one
 
   const model::KeySchema& key_schema() const { return descriptor.key_schema; }

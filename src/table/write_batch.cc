@@ -70,8 +70,10 @@ class BatchFiller {
     }
     const model::ItemView new_item =
         pending->item ? model::ItemView(*pending->item) : model::ItemView();
-    if (target.table->stream != nullptr && change.kind != Change::kReindex)
-      AddRecord(target, change.kind, old_item, new_item);
+    if (change.kind != Change::kReindex) {
+      AddRecord(target.table->stream.get(), target, change.kind, old_item, new_item);
+      AddRecord(target.table->capture.get(), target, change.kind, old_item, new_item);
+    }
     if (target.table->descriptor.change_log && change.kind != Change::kReindex)
       LogChange(target, old_item, new_item);
     if (kept && change.kind != Change::kReindex) RememberItem(i);
@@ -87,12 +89,12 @@ class BatchFiller {
     return OkStatus();
   }
 
-  void AddRecord(const WriteTarget& target, Change::Kind kind, model::ItemView old_item,
-                 model::ItemView new_item) {
+  void AddRecord(const stream::Appender* stream, const WriteTarget& target, Change::Kind kind,
+                 model::ItemView old_item, model::ItemView new_item) {
+    if (stream == nullptr) return;
     const auto cause = kind == Change::kExpire ? stream::Cause::kService : stream::Cause::kClient;
-    const bool added =
-        target.table->stream->Append(HashOfKey(target.key), old_item, new_item, cause,
-                                     store_.clock().NowMicros(), records_, &batch_);
+    const bool added = stream->Append(HashOfKey(target.key), old_item, new_item, cause,
+                                      store_.clock().NowMicros(), records_, &batch_);
     if (added) ++records_;
   }
 

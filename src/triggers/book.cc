@@ -115,6 +115,15 @@ void Book::StoreCheckpoint(std::string_view uuid, uint32_t shard, const Checkpoi
   engine_.Apply(std::move(batch), std::move(done));
 }
 
+Status Book::ForgetAll(std::string_view uuid) {
+  kv::Batch batch;
+  const std::string prefix = CheckpointPrefix(uuid);
+  batch.range_deletes.push_back({kTriggersTablet, prefix, EndOf(prefix)});
+  const Result<uint64_t> applied = kv::ApplyAndWait(engine_, std::move(batch));
+  if (!applied.ok()) return applied.error();
+  return OkStatus();
+}
+
 Status Book::Forget(std::string_view uuid, const std::vector<uint32_t>& shards) {
   kv::Batch batch;
   for (const uint32_t shard : shards)

@@ -41,6 +41,8 @@ class Book {
   // a removed mapping is not noticed.
   void StoreCheckpoint(std::string_view uuid, uint32_t shard, const Checkpoint& checkpoint,
                        kv::ApplyDone done);
+  // Forgets all checkpoints of a mapping.
+  Status ForgetAll(std::string_view uuid);
   // Forgets checkpoints of shards that are gone.
   Status Forget(std::string_view uuid, const std::vector<uint32_t>& shards);
 

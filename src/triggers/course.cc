@@ -10,6 +10,7 @@
 #include "base/json_writer.h"
 #include "base/log.h"
 #include "base/time_text.h"
+#include "triggers/kinesis.h"
 
 namespace stator::triggers {
 namespace {
@@ -34,6 +35,7 @@ LaneRules RulesOf(const Plan& plan) {
   rules.bisect = mapping.bisect;
   rules.reports = plan.destination.has_value();
   rules.tumbling_micros = mapping.tumbling_seconds * 1'000'000;
+  if (plan.function.kind == FunctionSettings::Kind::kKinesis) rules.event_bytes = kMostPutBytes;
   return rules;
 }
 
@@ -275,6 +277,7 @@ bool Course::Note(Outcome outcome, Lane::Do what, Lane* lane) {
     return false;
   }
   tally.invocations.fetch_add(1, std::memory_order_relaxed);
+  tally.refused.fetch_add(outcome.refused, std::memory_order_relaxed);
   switch (outcome.kind) {
     case Outcome::Kind::kDone:
       finishes ? lane->OnFinished() : lane->OnDone();
@@ -288,7 +291,11 @@ bool Course::Note(Outcome outcome, Lane::Do what, Lane* lane) {
     case Outcome::Kind::kNotRun:
       finishes ? lane->OnNotFinished(false, now) : lane->OnNotRun(outcome.first_failed, now);
       tally.not_run.fetch_add(1, std::memory_order_relaxed);
-      tally.NoteResult("PROBLEM: the function could not be called: " + outcome.text, now);
+      tally.NoteResult((plan_->function.kind == FunctionSettings::Kind::kKinesis
+                            ? "PROBLEM: the endpoint has not taken all records: "
+                            : "PROBLEM: the function could not be called: ") +
+                           outcome.text,
+                       now);
       break;
   }
   return outcome.kind == Outcome::Kind::kDone;

@@ -40,6 +40,8 @@ struct Tally {
   std::atomic<uint64_t> exhausted{0};
   std::atomic<uint64_t> expired{0};
   std::atomic<uint64_t> unreported{0};
+  std::atomic<uint64_t> too_large{0};  // for a record of Kinesis; dropped
+  std::atomic<uint64_t> refused{0};    // by Kinesis, and sent again
   std::atomic<uint64_t> gaps{0};  // times that the stream had lost changes before they were read
 
   void NoteResult(std::string text, int64_t now);

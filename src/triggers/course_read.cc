@@ -9,6 +9,7 @@
 #include "table/store.h"
 #include "triggers/course.h"
 #include "triggers/event.h"
+#include "triggers/kinesis.h"
 
 namespace stator::triggers {
 namespace {
@@ -179,6 +180,7 @@ Course::Catch Course::Sift(const stream::StreamDescriptor& stream, const stream:
   Catch caught;
   const int64_t now = place_.env.clock.NowMicros();
   const bool filters = !plan_->patterns.empty();
+  const bool kinesis = plan_->function.kind == FunctionSettings::Kind::kKinesis;
   Account::Share turn(place_.filters);
   simdjson::dom::parser parser;
   ByteBuffer scratch;
@@ -205,8 +207,17 @@ Course::Catch Course::Sift(const stream::StreamDescriptor& stream, const stream:
       if (first) caught.lacking = need;
       return end_before(record.position);
     }
-    Change change{record.position, record.created_micros, now,
-                  RecordJson(stream, record, plan_->region, plan_->stream_arn, most, &scratch)};
+    Change change{
+        record.position, record.created_micros, now,
+        kinesis
+            ? KinesisRecord(stream, record, plan_->region, plan_->mapping.micros, most, &scratch)
+            : RecordJson(stream, record, plan_->region, plan_->stream_arn, most, &scratch)};
+    if (kinesis && change.json.size() > kMostKinesisRecordBytes) {
+      plan_->tally->too_large.fetch_add(1, std::memory_order_relaxed);
+      LogWarn("kinesis_record_too_large",
+              {{"table", plan_->mapping.table}, {"event_bytes", change.json.size()}});
+      continue;
+    }
     if (filters) {
       const std::optional<bool> wanted = Matches(change.json, &parser, &steps, &turn);
       if (!wanted) return end_before(record.position);

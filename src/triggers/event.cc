@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "access/crypto.h"
 #include "api/attribute_json.h"
 #include "base/base64.h"
 #include "ops/event_id.h"
+#include "table/table_name.h"
 
 namespace stator::triggers {
 namespace {
@@ -121,6 +123,45 @@ std::string RecordJson(const stream::StreamDescriptor& stream, const stream::Rec
   if (record.cause == stream::Cause::kService)
     scratch->Append(R"(,"userIdentity":{"type":"Service","principalId":"dynamodb.amazonaws.com"})");
   scratch->Append("}");
+  return std::string(scratch->view());
+}
+
+std::string KinesisRecord(const stream::StreamDescriptor& stream, const stream::Record& record,
+                          std::string_view region, bool micros, size_t most, ByteBuffer* scratch) {
+  // Records of one item have one key, so that they are in one shard.
+  const access::Digest digest = access::Sha256(record.keys);
+  std::string key;
+  for (const char byte : access::AsText(digest).substr(0, kPartitionKeyBytes / 2))
+    key += fmt::format("{:02X}", static_cast<uint8_t>(byte));
+  // The same for each delivery, so that consumers can tell duplicates.
+  std::string id = ops::EventIdOf(stream, stream::SequenceNumberOf(record.position));
+  id = fmt::format("{}-{}-4{}-8{}-{}", id.substr(0, 8), id.substr(8, 4), id.substr(13, 3),
+                   id.substr(17, 3), id.substr(20, 12));
+  scratch->Clear();
+  scratch->Reserve(most + kScratchBytes);
+  scratch->Append(key);
+  scratch->Append(
+      fmt::format(R"({{"awsRegion":"{}","eventID":"{}","eventName":"{}","userIdentity":{},)"
+                  R"("recordFormat":"application/json","tableName":"{}","dynamodb":)"
+                  R"({{"ApproximateCreationDateTime":{}{},"Keys":)",
+                  region, id, NameOf(record.event),
+                  record.cause == stream::Cause::kService
+                      ? R"({"type":"Service","principalId":"dynamodb.amazonaws.com"})"
+                      : "null",
+                  table::ShownName(stream.table_name),
+                  micros ? record.created_micros : record.created_micros / 1000,
+                  micros ? R"(,"ApproximateCreationDateTimePrecision":"MICROSECOND")" : ""));
+  AppendItem(record.keys, scratch);
+  if (record.new_image) {
+    scratch->Append(R"(,"NewImage":)");
+    AppendItem(*record.new_image, scratch);
+  }
+  if (record.old_image) {
+    scratch->Append(R"(,"OldImage":)");
+    AppendItem(*record.old_image, scratch);
+  }
+  scratch->Append(
+      fmt::format(R"(,"SizeBytes":{}}},"eventSource":"aws:dynamodb"}})", record.size_bytes()));
   return std::string(scratch->view());
 }
 

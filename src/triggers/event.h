@@ -23,6 +23,14 @@ std::string RecordJson(const stream::StreamDescriptor& stream, const stream::Rec
                        std::string_view region, std::string_view arn, size_t most,
                        ByteBuffer* scratch);
 
+// What a Kinesis destination gets of one change begins with its partition key, of this many digits;
+// the JSON of the record follows.
+inline constexpr size_t kPartitionKeyBytes = 32;
+// Returns both. `micros`: times are in microseconds, and say so. `most` as above. Overwrites
+// `scratch`.
+std::string KinesisRecord(const stream::StreamDescriptor& stream, const stream::Record& record,
+                          std::string_view region, bool micros, size_t most, ByteBuffer* scratch);
+
 // The changes of a batch, from where they are, between two texts. The batch must outlive it.
 class EventBody final : public egress::Body {
  public:

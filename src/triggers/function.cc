@@ -12,6 +12,7 @@
 #include "s3/connect.h"
 #include "triggers/archive.h"
 #include "triggers/function_http.h"
+#include "triggers/kinesis.h"
 
 namespace stator::triggers {
 namespace {
@@ -150,6 +151,11 @@ Result<std::unique_ptr<Target>> MakeTarget(const FunctionSettings& function, con
   if (function.kind == FunctionSettings::Kind::kBucket) {
     ASSIGN_OR_RETURN(std::unique_ptr<ArchivePlace> place, MakeBucket(function, clock));
     return std::unique_ptr<Target>(std::make_unique<Archive>(std::move(place)));
+  }
+  if (function.kind == FunctionSettings::Kind::kKinesis) {
+    ASSIGN_OR_RETURN(std::unique_ptr<KinesisClient> client,
+                     KinesisClient::Make(function, clock, trusts));
+    return std::unique_ptr<Target>(std::make_unique<KinesisStream>(std::move(client), clock));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<HttpFunction> made,
                    HttpFunction::Make(function, clock, dates, trusts));

@@ -26,6 +26,7 @@ struct FunctionSettings {
     kPlain,      // a web server: the event is POSTed to the URL
     kDirectory,  // an archive of files
     kBucket,     // an archive of objects
+    kKinesis,    // an endpoint of Kinesis; no [[functions]] of the file
   };
   std::string name;  // "*": every name that no other function has; of kInvoke only
   Kind kind = Kind::kPlain;
@@ -89,6 +90,7 @@ struct Outcome {
   size_t first_failed = 0;
   std::string text = {};  // what happened, for people; empty for kDone
   int status = 0;         // of HTTP; 0: there was no answer
+  size_t refused = 0;     // changes that were refused one by one, as beyond a throughput
   // With a window, of kDone, and of kFailed if changes before `first_failed` are done: the JSON
   // object that the function returned as state.
   std::optional<std::string> state = {};

@@ -59,6 +59,7 @@ struct Mapping {
   std::vector<std::string> filters;
   std::string on_failure;  // the destination as it was given; empty: none
   int64_t modified_micros = 0;
+  bool micros = false;  // of a Kinesis destination: times in microseconds. Never stored
 
   bool operator==(const Mapping&) const = default;
   // Returns kValidation, in the service's words, for a number outside its limits, for too many

@@ -48,7 +48,12 @@ void Runner::BeginThread() {
 
 Status Runner::Refresh() {
   MutexLock once(refreshing_);
-  ASSIGN_OR_RETURN(std::vector<StoredMapping> stored, book_.Mappings());
+  std::vector<StoredMapping> stored;
+  if (options_.mappings != nullptr) {
+    stored = options_.mappings();
+  } else {
+    ASSIGN_OR_RETURN(stored, book_.Mappings());
+  }
   MutexLock lock(mutex_);
   for (auto at = followings_.begin(); at != followings_.end();) {
     const bool kept = std::any_of(stored.begin(), stored.end(), [&](const StoredMapping& each) {

@@ -48,6 +48,9 @@ class Runner {
     std::vector<Mapping> declared;
     // Whether this process is to run the mappings of the stream with this tablet, now. Null: it is.
     std::function<bool(uint32_t tablet)> is_mine = nullptr;
+    // The mappings, where they are not those of the store's book. Then there are no calls of
+    // Create, Update and Remove.
+    std::function<std::vector<StoredMapping>()> mappings = nullptr;
   };
   // `machine` measures; env's clock dates. Both must outlive the runner.
   Runner(ops::Environment& env, const Clock& machine, Options options);
@@ -76,6 +79,9 @@ class Runner {
   // Removes a mapping and returns what it was. kResourceNotFound. Blocks.
   Result<Mapping> Remove(std::string_view uuid);
 
+  // Whether the mapping's stream is disabled and all of it is delivered.
+  bool IsFinished(std::string_view uuid) const;
+
   // Removes all mappings. Blocks.
   Status RemoveAll();
 
@@ -96,6 +102,7 @@ class Runner {
     std::string uuid, table, function;
     uint64_t invocations = 0, failures = 0, not_run = 0;
     uint64_t delivered = 0, filtered = 0, exhausted = 0, expired = 0, unreported = 0, gaps = 0;
+    uint64_t too_large = 0, refused = 0;
     int64_t lag_micros = 0;
     uint64_t queued = 0;
   };

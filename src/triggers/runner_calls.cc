@@ -261,6 +261,8 @@ std::vector<Runner::Figures> Runner::figures() const {
     figures.expired = tally.expired;
     figures.unreported = tally.unreported;
     figures.gaps = tally.gaps;
+    figures.too_large = tally.too_large;
+    figures.refused = tally.refused;
     for (const auto& [shard, course] : following.courses) {
       const Course::View view = course->view();
       figures.lag_micros = std::max(figures.lag_micros, view.lag_micros);
@@ -269,6 +271,21 @@ std::vector<Runner::Figures> Runner::figures() const {
     all.push_back(std::move(figures));
   }
   return all;
+}
+
+bool Runner::IsFinished(std::string_view uuid) const {
+  MutexLock lock(mutex_);
+  const auto found = followings_.find(uuid);
+  if (found == followings_.end()) return false;
+  const Following& following = found->second;
+  const Mapping& mapping = following.stored.mapping;
+  const stream::StreamPtr stream = env_.store.FindStream(mapping.table, mapping.label);
+  if (stream == nullptr) return true;
+  if (stream->enabled() || !following.loaded || !following.courses.empty()) return false;
+  return std::all_of(stream->shards.begin(), stream->shards.end(), [&](const stream::Shard& shard) {
+    const auto checkpoint = following.checkpoints.find(shard.number);
+    return checkpoint != following.checkpoints.end() && checkpoint->second.ended;
+  });
 }
 
 Runner::Memory Runner::memory() const { return {changes_.view(), calls_.view()}; }
@@ -285,6 +302,7 @@ std::string Runner::Report() const {
       case FunctionSettings::Kind::kPlain: json.Field("url", function.url); break;
       case FunctionSettings::Kind::kDirectory: json.Field("directory", function.directory); break;
       case FunctionSettings::Kind::kBucket: json.Field("bucket", function.bucket); break;
+      case FunctionSettings::Kind::kKinesis: json.Field("kinesis", function.url); break;
     }
     json.Key("signed").Bool(!function.secret.empty());
     json.Field("timeout_seconds", static_cast<double>(function.timeout_micros) / 1e6).Close('}');

@@ -1,0 +1,109 @@
+// A Kinesis destination over kill -9: writers write, the table splits, the server is killed and started again, the endpoint is away
+// for a while. Every change that was acknowledged reaches the stream, the changes of an item in their order.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { N, S, clientFor, operationsOf } from './clients.mjs';
+import { until } from './functions.mjs';
+import { Server, isStator, onCluster, request } from './harness.mjs';
+import { KinesisEndpoint, kKey } from './kinesis.mjs';
+
+const own = isStator && !process.env.STATOR_ENDPOINT;
+const kKills = Number(process.env.STATOR_TRIGGER_KILLS ?? 5);
+const kWriters = 5;
+
+test('nothing is lost over kill -9', { skip: own && !onCluster ? false : 'needs a server of its own' }, async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'stator-kinesis-'));
+  const dataDir = path.join(folder, 'data');
+  let away = false, calls = 0;
+  const endpoint = await KinesisEndpoint.start({
+    hook: (action, { Records }) => {
+      if (action !== 'PutRecords') return undefined;
+      if (away) return { status: 503, body: 'away' };
+      calls += 1;
+      return calls % 4 === 0 ? { refuse: [Math.floor(Records.length / 2)] } : undefined;
+    },
+  });
+  const StreamArn = await endpoint.create('killed', 3);
+  const args = [`--kinesis-endpoint=${endpoint.url}`];
+  let server = await Server.start({ args, dataDir, env: kKey });
+  const { port } = server;
+  const client = clientFor(server.endpoint);
+  const ddb = operationsOf(client);
+  const statusNow = async () => (await ddb.DescribeKinesisStreamingDestination({ TableName: 'Counted' })).KinesisDataStreamDestinations[0]?.DestinationStatus;
+  try {
+    await ddb.CreateTable({
+      TableName: 'Counted', BillingMode: 'PAY_PER_REQUEST',
+      AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+    });
+    await ddb.EnableKinesisStreamingDestination({ TableName: 'Counted', StreamArn });
+    let writing = true;
+    const acknowledged = new Map();
+    const writers = Array.from({ length: kWriters }, async (_, writer) => {
+      for (let n = 1; writing; n += 1) {
+        for (;;) {
+          try {
+            await ddb.PutItem({ TableName: 'Counted', Item: { pk: S(`w${writer}`), n: N(n) } });
+            break;
+          } catch {
+            await delay(20);
+          }
+        }
+        acknowledged.set(`w${writer}`, n);
+      }
+    });
+    const wrote = async (more) => {
+      const from = acknowledged.get('w0') ?? 0;
+      await until(() => (acknowledged.get('w0') ?? 0) >= from + more, { what: `${more} more writes` });
+    };
+    // The first kill is while it may still be ENABLING.
+    for (let kill = 0; kill < kKills; kill += 1) {
+      await wrote(30 + 20 * kill);
+      if (kill === 1) {
+        const reply = await request(server.endpoint, { path: '/_stator/tables/Counted/split', headers: { 'X-Stator-Management': 'true' }, body: '{}' });
+        assert.equal(reply.status, 200, reply.text);
+      }
+      away = kill % 3 === 2;
+      await server.kill();
+      server = await Server.start({ args, dataDir, port, env: kKey });
+    }
+    await wrote(20);
+    away = false;
+    writing = false;
+    await Promise.all(writers);
+    await until(async () => await statusNow() === 'ACTIVE', { what: 'it is ACTIVE' });
+    const read = async () => {
+      const received = new Map();
+      for (const { record: { dynamodb } } of await endpoint.read('killed')) {
+        const key = dynamodb.Keys.pk.S;
+        if (!received.has(key)) received.set(key, []);
+        received.get(key).push(Number(dynamodb.NewImage.n.N));
+      }
+      return received;
+    };
+    let received;
+    await until(async () => {
+      received = await read();
+      return [...acknowledged].every(([key, last]) => received.get(key)?.at(-1) === last);
+    }, { within: 120_000, what: 'the last change of each item is the last of its records' });
+    for (const [key, last] of acknowledged) {
+      const numbers = new Set(received.get(key));
+      for (let n = 1; n <= last; n += 1) assert.ok(numbers.has(n), `${key}: ${n} of ${last} is missing`);
+    }
+    // Disabled just before it is killed, it ends as DISABLED, too.
+    await ddb.DisableKinesisStreamingDestination({ TableName: 'Counted', StreamArn });
+    await server.kill();
+    server = await Server.start({ args, dataDir, port, env: kKey });
+    await until(async () => await statusNow() === 'DISABLED', { what: 'it is DISABLED' });
+    assert.deepEqual(endpoint.problems, []);
+  } finally {
+    client.destroy();
+    await server.stop();
+    await endpoint.stop();
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+});
