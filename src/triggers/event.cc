@@ -133,7 +133,7 @@ std::string KinesisRecord(const stream::StreamDescriptor& stream, const stream::
   std::string key;
   for (const char byte : access::AsText(digest).substr(0, kPartitionKeyBytes / 2))
     key += fmt::format("{:02X}", static_cast<uint8_t>(byte));
-  // The same for each delivery, so that consumers can tell duplicates.
+  // Each delivery of a change has this id, so that consumers can tell duplicates.
   std::string id = ops::EventIdOf(stream, stream::SequenceNumberOf(record.position));
   id = fmt::format("{}-{}-4{}-8{}-{}", id.substr(0, 8), id.substr(8, 4), id.substr(13, 3),
                    id.substr(17, 3), id.substr(20, 12));

@@ -69,7 +69,7 @@ std::string PutBody(std::string_view name, const Batch& batch, const std::vector
   return body;
 }
 
-// What an answer to PutRecords says of each record.
+// The fate of each record, by an answer to PutRecords.
 struct Answer {
   std::vector<bool> taken;
   size_t refused = 0;

@@ -23,7 +23,7 @@ constexpr int64_t kMostCheckMicros = 30'000'000;
 constexpr int64_t kCheckTimeoutMicros = 5'000'000;
 constexpr int64_t kPutTimeoutMicros = 15'000'000;
 constexpr int64_t kUpdateMicros = 500'000;
-// What is left when a destination is disabled, or its table is deleted, is sent in this time.
+// The rest, when a destination is disabled, or its table is deleted, is sent in this time.
 constexpr int64_t kMostDisablingMicros = 10'000'000;
 constexpr int64_t kMostDrainMicros = 60'000'000;
 // [D] The service's words, whatever was the reason.

@@ -75,7 +75,7 @@ class KinesisKeeper {
   const Options options_;
   Book book_;
   Trusts trusts_;
-  // Of the thread:
+  // These belong to the thread:
   std::unique_ptr<KinesisClient> checker_;
   std::map<std::string, int64_t> since_;       // ticks at which an id was first seen in its status
   std::map<std::string, int64_t> next_check_;  // ticks, by id

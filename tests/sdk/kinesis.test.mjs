@@ -72,7 +72,7 @@ test('a destination from enabling to the shards, without a stream that clients s
   await ddb.PutItem({ TableName, Item: { pk: S('before') } });
   assert.deepEqual(await ddb.EnableKinesisStreamingDestination({ TableName, StreamArn }),
     { TableName, StreamArn, DestinationStatus: 'ENABLING', EnableKinesisStreamingConfiguration: {} });
-  // What is written from here on arrives, also while the stream is being checked.
+  // Writes from here on arrive, also while the stream is being checked.
   const began = Date.now();
   await ddb.PutItem({ TableName, Item: { pk: S('a"1'), n: N('1.50'), b: B('bytes') } });
   await ddb.UpdateItem({ TableName, Key: { pk: S('a"1') }, UpdateExpression: 'SET n = :n', ExpressionAttributeValues: { ':n': N(2) } });
@@ -171,7 +171,7 @@ test('disable, enable again, another one; a stream that is not there', { skip },
   assert.equal((await ddb.DisableKinesisStreamingDestination({ TableName, StreamArn })).DestinationStatus, 'DISABLING');
   await ddb.PutItem({ TableName, Item: { pk: S('off') } });
   await status(TableName, StreamArn, 'DISABLED');
-  // All that was written before is there, though nobody waited for it.
+  // All earlier writes are there, though no one call waited for them.
   assert.deepEqual((await endpoint.read('switched')).map(({ record }) => record.dynamodb.Keys.pk.S).sort(), Array.from({ length: 50 }, (_, i) => `on${i}`).sort());
   await enable(TableName, other);
   await ddb.PutItem({ TableName, Item: { pk: S('two') } });
@@ -291,6 +291,33 @@ test('a table is deleted: what was written arrives, and a new table of the name 
   await ddb.PutItem({ TableName, Item: { pk: S('new') } });
   const all = await arrived('deleted', 20);
   assert.ok(!all.some(({ record }) => record.dynamodb.Keys.pk.S === 'new'));
+});
+
+test("Terraform's aws_dynamodb_kinesis_streaming_destination: create, plan again, replace, destroy", { skip }, async () => {
+  const TableName = await table('Terraformed');
+  const StreamArn = await endpoint.create('terraformed');
+  // The provider finds a destination by its ARN; one that is DISABLED, and a table that is gone, count as gone.
+  const find = async () => (await destinations(TableName)).find((each) => each.StreamArn === StreamArn && each.DestinationStatus !== 'DISABLED');
+  const wait = (pending, target) => until(async () => {
+    const seen = (await destinations(TableName)).find((each) => each.StreamArn === StreamArn)?.DestinationStatus;
+    assert.ok([...pending, ...target].includes(seen), `unexpected state '${seen}', wanted target '${target}'`);
+    return target.includes(seen);
+  });
+  const create = async (configuration) => {
+    await ddb.EnableKinesisStreamingDestination({ TableName, StreamArn, ...configuration });
+    await wait(['DISABLED', 'ENABLING'], ['ACTIVE']);
+  };
+  const destroy = async () => {
+    await ddb.DisableKinesisStreamingDestination({ TableName, StreamArn });
+    await wait(['ACTIVE', 'DISABLING'], ['DISABLED']);
+    assert.equal(await find(), undefined);
+  };
+  await create();
+  assert.equal((await find()).ApproximateCreationDateTimePrecision, undefined);
+  await destroy();
+  await create({ EnableKinesisStreamingConfiguration: { ApproximateCreationDateTimePrecision: 'MICROSECOND' } });
+  assert.equal((await find()).ApproximateCreationDateTimePrecision, 'MICROSECOND');
+  await destroy();
 });
 
 test('without a key there is no server; without an endpoint the operation is refused', { skip: skip || (onCluster ? 'one server tells it' : false) }, async () => {
