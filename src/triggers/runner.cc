@@ -109,7 +109,9 @@ std::shared_ptr<const Plan> Runner::PlanOf(const Mapping& mapping, std::shared_p
   }
   const FunctionSettings* const function = FindFunction(options_.functions, mapping.function);
   if (function == nullptr) {
-    *problem = "no [[functions]] of stator.toml has the name " + mapping.function;
+    *problem = options_.mappings != nullptr
+                   ? "there is no --kinesis-endpoint"
+                   : "no [[functions]] of stator.toml has the name " + mapping.function;
     return nullptr;
   }
   plan->function = *function;
