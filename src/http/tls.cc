@@ -37,6 +37,12 @@ std::string TakeError() {
   return text;
 }
 
+// For SSL_get_error, which takes what another call has left there for its own. Of an empty queue
+// ERR_clear_error frees all entries, which takes 2,100 instructions.
+void ForgetErrors() {
+  if (ERR_peek_error() != 0) ERR_clear_error();
+}
+
 Error FileError(std::string_view what, const std::string& path) {
   return ValidationError(fmt::format("cannot use the {} {}: {}", what, path, TakeError()));
 }
@@ -205,8 +211,7 @@ Result<std::unique_ptr<TlsSession>> TlsSession::Begin(const TlsContext& context,
 TlsSession::~TlsSession() { SSL_free(ssl_); }
 
 void TlsSession::Prepare(bool take_all) {
-  // SSL_get_error takes what another call has left there for its own.
-  ERR_clear_error();
+  ForgetErrors();
   take_all_ = take_all;
   receives_left_ = kReceivesPerRead;
   drained_ = held_back_ = wants_write_ = false;
@@ -260,7 +265,7 @@ ssize_t TlsSession::Read(char* to, size_t size, bool ended) {
 }
 
 ssize_t TlsSession::Write(std::string_view bytes) {
-  ERR_clear_error();
+  ForgetErrors();
   size_t written = 0;
   const int result = SSL_write_ex(ssl_, bytes.data(), bytes.size(), &written);
   if (result == 1) return static_cast<ssize_t>(written);
