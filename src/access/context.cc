@@ -92,10 +92,15 @@ const RequestContext::Value* RequestContext::Find(const KeyName& name) const {
     const auto i = static_cast<size_t>(name.key);
     return present_[i] ? &values_[i] : nullptr;
   }
+  // Of tags that differ by case alone, which a table may have, the same one counts in a request and
+  // in what it has made: the one as the policy writes it, else the first by bytes.
+  const Named* best = nullptr;
   for (const Named& named : named_) {
-    if (named.family == name.key && EqualsIgnoringCase(named.tag, name.tag)) return &named.value;
+    if (named.family != name.key || !EqualsIgnoringCase(named.tag, name.tag)) continue;
+    if (named.tag == name.tag) return &named.value;
+    if (best == nullptr || named.tag < best->tag) best = &named;
   }
-  return nullptr;
+  return best == nullptr ? nullptr : &best->value;
 }
 
 }  // namespace stator::access

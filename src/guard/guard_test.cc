@@ -629,6 +629,34 @@ TEST_F(GuardTest, TagsOfRequestsAndTables) {
   ExpectDenied(create, "dynamodb:TagResource", "CreateTable");
 }
 
+// What a request may tag is what the table then has.
+TEST_F(GuardTest, TagsThatOccurTwiceCountAsTheyAreStored) {
+  SetPolicy(R"({"Effect":"Allow","Action":["dynamodb:CreateTable","dynamodb:TagResource"],
+                "Resource":"*","Condition":{"StringEquals":{"aws:RequestTag/team":"red"}}})");
+  ops::CreateTableRequest create;
+  create.table_name = "New";
+  const auto tagged = [&](std::vector<ops::Tag> tags) {
+    create.tags = std::move(tags);
+    return create;
+  };
+  ExpectAllowed(tagged({{"team", "red"}}), "CreateTable");
+  ExpectDenied(tagged({{"team", "red"}, {"team", "blue"}}), "dynamodb:CreateTable", "CreateTable");
+  ExpectAllowed(tagged({{"team", "blue"}, {"team", "red"}}), "CreateTable");
+  // By case alone: as the policy writes it, else the first by bytes, in whatever order they come.
+  ExpectAllowed(tagged({{"Team", "blue"}, {"team", "red"}}), "CreateTable");
+  ExpectAllowed(tagged({{"team", "red"}, {"Team", "blue"}}), "CreateTable");
+  ExpectAllowed(tagged({{"Team", "blue"}, {"TEAM", "red"}}), "CreateTable");
+  ExpectDenied(tagged({{"Team", "red"}, {"TEAM", "blue"}}), "dynamodb:CreateTable", "CreateTable");
+
+  Create("Both", {ops::Tag{"Team", "blue"}, ops::Tag{"team", "red"}});
+  ops::GetItemRequest get = Get("{pk: 'alice', sk: 'a'}");
+  get.table_name = "Both";
+  Allow("dynamodb:GetItem", R"({"StringEquals":{"aws:ResourceTag/team":"red"}})", "*");
+  ExpectAllowed(get);
+  Allow("dynamodb:GetItem", R"({"StringEquals":{"aws:ResourceTag/Team":"red"}})", "*");
+  ExpectDenied(get);
+}
+
 TEST_F(GuardTest, GlobalKeys) {
   Allow("dynamodb:GetItem", R"({"IpAddress":{"aws:SourceIp":"192.0.2.0/24"},
                                 "StringLike":{"aws:UserAgent":"tests/*"},
