@@ -40,6 +40,7 @@ void Directories::Replace(const std::string& account, std::shared_ptr<const Dire
   std::shared_ptr<const Directory> last;
   {
     const MutexLock lock(mutex_);
+    if (next == nullptr && !accounts_.contains(account)) return;
     Slot& slot = accounts_[account];
     last = std::exchange(slot.directory, next);
     ++slot.generation;

@@ -151,7 +151,8 @@ std::string RootArn(std::string_view account);
 std::string SessionArn(const Role& role, std::string_view session_name);
 
 // Limits of IAM.
-inline constexpr size_t kMaxUserName = 64;    // roles too
+inline constexpr size_t kMaxUserName = 64;  // roles too
+inline constexpr size_t kMaxAccountName = 63;
 inline constexpr size_t kMaxGroupName = 128;  // policies too
 inline constexpr size_t kMaxPath = 512;
 inline constexpr size_t kMaxTags = 50;

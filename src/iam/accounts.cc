@@ -1,8 +1,7 @@
 // Accounts: namespaces of tables and of identities beside the default one. Calls of Stator's own.
-#include <future>
-
 #include "access/identity.h"
 #include "iam/call.h"
+#include "ops/new_table.h"
 #include "ops/table_settings.h"
 
 namespace stator::iam {
@@ -12,7 +11,8 @@ using access::Account;
 using access::Records;
 
 constexpr size_t kMostAccounts = 10'000;
-constexpr size_t kMaxAlias = 63;
+// With those that were deleted, whose records stay.
+constexpr size_t kMostIds = 100'000;
 
 Status CheckCaller(Call& call) {
   if (call.account() == call.identities.account()) return OkStatus();
@@ -47,7 +47,7 @@ Result<std::string> CreateAccount(Call& call) {
   account.created_micros = call.now();
   if (!access::IsAccountId(account.id))
     return InvalidInput("The specified value for accountId is not twelve digits.");
-  if (!account.alias.empty() && !access::IsIdentityName(account.alias, kMaxAlias)) {
+  if (!account.alias.empty() && !access::IsIdentityName(account.alias, access::kMaxAccountName)) {
     return InvalidInput(
         "The specified value for accountName is not 1 to 63 letters, digits and _+=,.@-");
   }
@@ -66,6 +66,10 @@ Result<std::string> CreateAccount(Call& call) {
           fmt::format("The account {} exists already, or did once.", account.id));
     if (call.identities.CountAccounts() >= kMostAccounts)
       return LimitExceeded(fmt::format("Cannot exceed quota for Accounts: {}", kMostAccounts));
+    if (call.identities.CountAccounts() + call.identities.CountDeletedAccounts() >= kMostIds) {
+      return LimitExceeded(fmt::format(
+          "Cannot exceed quota for Accounts, those that were deleted included: {}", kMostIds));
+    }
     records->accounts.push_back(account);
     records->keys.push_back(key);
     return OkStatus();
@@ -90,24 +94,6 @@ Result<std::string> ListAccounts(Call& call) {
       [](const Account& account) { return Render(account, "member"); });
 }
 
-// Drops a table and waits.
-Status Drop(table::Store& store, const table::Table& table) {
-  auto outcome = std::make_shared<std::promise<Status>>();
-  store.Drop(
-      table.descriptor.name,
-      [id = table.descriptor.table_id](const table::TableDescriptor& d) -> Status {
-        if (d.table_id == id) return OkStatus();
-        return Error(ErrorCode::kResourceNotFound, "The table is gone.");
-      },
-      [outcome](const Result<table::TablePtr>& dropped) {
-        outcome->set_value(dropped.ok() ? OkStatus() : Status(dropped.error()));
-      });
-  Status dropped = outcome->get_future().get();
-  // The one that made it was faster.
-  if (!dropped.ok() && dropped.error().code() == ErrorCode::kResourceNotFound) return OkStatus();
-  return dropped;
-}
-
 // Deletes an account that has no tables, with its identities. Its id is never given again, because
 // backups may have it.
 Result<std::string> DeleteAccount(Call& call) {
@@ -117,6 +103,9 @@ Result<std::string> DeleteAccount(Call& call) {
     return NoSuchEntity(fmt::format("The account {} cannot be found.", id));
   };
   if (!access::IsAccountId(id) || id == call.identities.account()) return missing();
+  if (call.identities.IsDeclaredAccount(id))
+    return DeleteConflict(
+        "Cannot delete an account that is declared where the server was started.");
   table::Store& store = call.check.env().store;
   TRY(store.Refresh());
   const auto erase = [&](Records* records) -> Status {
@@ -132,7 +121,7 @@ Result<std::string> DeleteAccount(Call& call) {
   TRY(call.identities.Change(id, erase));
   // A table that was made since then: see ops/new_table.h.
   TRY(store.Refresh());
-  for (const table::TablePtr& table : store.ListOf(id)) TRY(Drop(store, *table));
+  for (const table::TablePtr& table : store.ListOf(id)) TRY(ops::DropAndWait(store, *table));
   return std::string();
 }
 

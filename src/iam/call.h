@@ -62,7 +62,7 @@ struct Call {
   Status Change(ChangeRecords change);
   // True for a user, or a user's key, of the account that the server was given.
   bool IsDeclaredUser(std::string_view name) const {
-    return account() == identities.account() && identities.IsDeclaredUser(name);
+    return identities.IsDeclaredUser(account(), name);
   }
   // Returns the directory of an account, which lives as long as the call; null if there is none.
   const access::Directory* DirectoryOf(std::string_view name);

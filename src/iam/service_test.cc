@@ -11,6 +11,7 @@
 #include "iam/form.h"
 #include "iam/test_form.h"
 #include "kv/memory_engine.h"
+#include "ops/new_table.h"
 #include "table/store.h"
 
 namespace stator::iam {
@@ -52,6 +53,7 @@ class IamTest : public testing::Test {
     identity::Identities::Options options;
     options.account = kAccount;
     options.bounds = bounds_;
+    options.accounts = declared_;
     options.root = identity::KeyPair{root_.id, root_.secret};
     options.keyring = std::make_shared<access::Keyring>(
         access::Keyring::FromKeys({std::string(32, 'm')}).value());
@@ -99,6 +101,7 @@ class IamTest : public testing::Test {
   std::unique_ptr<table::Store> store_;
   ops::Environment env_;
   identity::Identities::Bounds bounds_;
+  std::vector<identity::DeclaredAccount> declared_;
   const KeyOf root_{"AKIAROOTROOTROOTROOT", "root's secret"};
   std::unique_ptr<identity::Identities> identities_;
   std::unique_ptr<guard::Gate> gate_;
@@ -237,6 +240,67 @@ TEST_F(IamTest, NoTableOutlivesItsAccount) {
   EXPECT_TRUE(store_->ListOf("222222222222").empty());
   EXPECT_EQ(identities_->CheckAccount("222222222222").error().code(), ErrorCode::kAccessDenied);
   EXPECT_TRUE(identities_->CheckAccount(kAccount).ok());
+}
+
+// What a server left that was killed between making a table and looking for its account.
+TEST_F(IamTest, TablesOfDeletedAccountsAreDropped) {
+  for (const char* account : {"222222222222", "333333333333"})
+    Ok(std::string("Action=CreateAccount&AccountId=") + account);
+  Ok("Action=DeleteAccount&AccountId=222222222222");
+  for (const char* name :
+       {"222222222222/late", "333333333333/kept", "444444444444/of-no-record", "kept"}) {
+    table::TableDescriptor descriptor;
+    descriptor.name = name;
+    descriptor.table_id = name;
+    descriptor.key_schema = {{"p", model::Type::kS}, {}};
+    std::promise<bool> created;
+    store_->Create(std::move(descriptor),
+                   [&](const Result<table::TablePtr>& table) { created.set_value(table.ok()); });
+    EXPECT_TRUE(created.get_future().get());
+  }
+  Open();
+  EXPECT_EQ(identities_->CountDeletedAccounts(), 1u);
+  EXPECT_EQ(identities_->CountAccounts(), 1u);
+  ops::DropTablesOfAccounts(
+      *store_, [this](std::string_view account) { return identities_->IsDeletedAccount(account); });
+  EXPECT_TRUE(store_->ListOf("222222222222").empty());
+  EXPECT_EQ(store_->List().size(), 3u);
+}
+
+// An account of stator.toml, which stands before what is stored of it.
+TEST_F(IamTest, DeclaredAccountsHaveStoredUsersToo) {
+  const KeyOf blue{"AKIABLUEBLUEBLUEBLUE", "its root's secret"};
+  const auto open = [&](bool declared) {
+    declared_.clear();
+    if (declared)
+      declared_.push_back({"222222222222", "blue", identity::KeyPair{blue.id, blue.secret}});
+    Open();
+  };
+  open(true);
+  EXPECT_TRUE(identities_->CheckAccount("222222222222").ok());
+  EXPECT_EQ(identities_->CountAccounts(), 1u);
+  EXPECT_EQ(Between(Ok("Action=ListAccounts"), "AccountName"), "blue");
+  ExpectError(Ask(root_, "Action=CreateAccount&AccountId=222222222222"), 409,
+              "EntityAlreadyExists");
+  ExpectError(Ask(root_, "Action=DeleteAccount&AccountId=222222222222"), 409, "DeleteConflict",
+              "declared");
+  ExpectError(Ask(blue, "Action=DeleteAccessKey&AccessKeyId=" + blue.id), 400,
+              "UnmodifiableEntity");
+  ExpectError(Ask(blue, "Action=DeleteAccessKey&AccessKeyId=" + root_.id), 404, "NoSuchEntity");
+  EXPECT_EQ(Between(Ask(blue, "Action=CreateUser&UserName=alice").body, "Arn"),
+            "arn:aws:iam::222222222222:user/alice");
+  open(true);
+  EXPECT_EQ(Ask(blue, "Action=GetUser&UserName=alice").status, 200);
+  EXPECT_EQ(identities_->CountAccounts(), 1u);
+  // Not declared any more, it is a stored one, without the key that was declared.
+  open(false);
+  EXPECT_EQ(Ask(blue, "Action=GetCallerIdentity", true).status, 403);
+  EXPECT_NE(identities_->DirectoryOf("222222222222")->FindUser("alice"), nullptr);
+  Ok("Action=DeleteAccount&AccountId=222222222222");
+  declared_.push_back({"222222222222", "", {}});
+  const auto refused = identity::Identities::Open(engine_, clock_, random_, Options());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message().find("was deleted"), std::string::npos);
 }
 
 TEST_F(IamTest, UsersAndKeysSurviveARestart) {

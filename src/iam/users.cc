@@ -121,7 +121,11 @@ template <typename Change>
 Result<std::string> ChangeKey(Call& call, Change change) {
   ASSIGN_OR_RETURN(const std::string user, UserOf(call));
   const std::string id(call.form.Get("AccessKeyId"));
-  if (call.identities.IsDeclaredKey(id)) {
+  const auto& keys = call.directory->records().keys;
+  const bool own =
+      std::any_of(keys.begin(), keys.end(), [&id](const AccessKey& key) { return key.id == id; });
+  // Of another account it is not told that there is such a key.
+  if (own && call.identities.IsDeclaredKey(id)) {
     return Fault(400, "UnmodifiableEntity",
                  fmt::format("The Access Key {} is declared where the server was started.", id));
   }

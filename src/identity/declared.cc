@@ -94,52 +94,76 @@ Status CheckUser(const DeclaredUser& user) {
   return OkStatus();
 }
 
-Result<access::Records> RecordsOf(std::string_view account, const std::optional<KeyPair>& root,
+Status CheckAccount(const DeclaredAccount& account) {
+  const auto wrong = [&account](std::string_view what) {
+    return ValidationError(fmt::format("account \"{}\": {}", account.id, what));
+  };
+  if (!access::IsAccountId(account.id)) return wrong("the id is not twelve digits");
+  if (!account.name.empty() && !access::IsIdentityName(account.name, access::kMaxAccountName))
+    return wrong("the name is not 1 to 63 letters, digits and _+=,.@-");
+  if (!account.root) return OkStatus();
+  const Status fits = CheckKeyPair(*account.root);
+  return fits.ok() ? fits : Status(wrong(fits.error().message()));
+}
+
+Result<DeclaredRecords> RecordsOf(const std::string& account, const std::optional<KeyPair>& root,
+                                  const std::vector<DeclaredAccount>& accounts,
                                   const std::vector<DeclaredUser>& users,
                                   const access::Keyring& keyring, access::SecureRandom* random) {
-  access::Records records;
-  access::Account own;
-  own.id = account;
-  records.accounts.push_back(std::move(own));
+  DeclaredRecords all;
   std::set<std::string> ids;
-  const auto add_key = [&](const KeyPair& pair, const std::string& user) -> Status {
+  const auto add_key = [&](const KeyPair& pair, const std::string& owner,
+                           const std::string& user) -> Status {
     const Status fits = CheckKeyPair(pair);
     if (!fits.ok()) return fits;
     if (!ids.insert(pair.id).second)
       return ValidationError(fmt::format("the access key id {} occurs twice", pair.id));
     access::AccessKey key;
     key.id = pair.id;
-    key.account = account;
+    key.account = owner;
     key.user = user;
     key.sealed_secret = keyring.Seal(pair.secret, access::SecretPurpose(pair.id), random);
-    records.keys.push_back(std::move(key));
+    all[owner].keys.push_back(std::move(key));
     return OkStatus();
   };
-  if (root) {
-    const Status added = add_key(*root, "");
-    if (!added.ok()) return added.error();
+  const auto add_account = [&](const DeclaredAccount& declared) -> Status {
+    access::Account own;
+    own.id = declared.id;
+    own.alias = declared.name;
+    all[declared.id].accounts.push_back(std::move(own));
+    return declared.root ? add_key(*declared.root, declared.id, "") : OkStatus();
+  };
+  TRY(add_account({account, "", root}));
+  for (const DeclaredAccount& declared : accounts) {
+    TRY(CheckAccount(declared));
+    if (declared.id == account) {
+      return ValidationError(fmt::format(
+          "account \"{}\": it is the default one, which need not be declared", account));
+    }
+    if (all.contains(declared.id))
+      return ValidationError(fmt::format("the account \"{}\" occurs twice", declared.id));
+    TRY(add_account(declared));
   }
   std::set<std::string> names;
   for (const DeclaredUser& declared : users) {
-    const Status fits = CheckUser(declared);
-    if (!fits.ok()) return fits.error();
-    if (!names.insert(Lower(declared.name)).second)
+    TRY(CheckUser(declared));
+    const std::string& owner = declared.account.empty() ? account : declared.account;
+    if (!all.contains(owner))
+      return Wrong(declared, fmt::format("there is no [[accounts]] with the id \"{}\"", owner));
+    if (!names.insert(owner + "/" + Lower(declared.name)).second)
       return ValidationError(fmt::format("the user \"{}\" occurs twice", declared.name));
     access::User user;
-    user.account = account;
+    user.account = owner;
     user.name = declared.name;
     user.path = declared.path;
-    user.id = IdOf("AIDA", account, declared.name);
+    user.id = IdOf("AIDA", owner, declared.name);
     user.inline_policies = declared.policies;
     user.attached_policies = declared.attached_policies;
     user.tags = declared.tags;
-    for (const KeyPair& pair : declared.keys) {
-      const Status added = add_key(pair, declared.name);
-      if (!added.ok()) return added.error();
-    }
-    records.users.push_back(std::move(user));
+    for (const KeyPair& pair : declared.keys) TRY(add_key(pair, owner, declared.name));
+    all[owner].users.push_back(std::move(user));
   }
-  return records;
+  return all;
 }
 
 }  // namespace stator::identity

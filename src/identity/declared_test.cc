@@ -31,8 +31,10 @@ class DeclaredTest : public testing::Test {
     user.tags = {{"team", "red"}};
     return user;
   }
-  std::string Refusal(const DeclaredUser& user) {
-    const Result<access::Records> records = RecordsOf(kAccount, {}, {user}, keyring_, &random_);
+  std::string Refusal(const DeclaredUser& user) { return Refusal({}, {user}); }
+  std::string Refusal(const std::vector<DeclaredAccount>& accounts,
+                      const std::vector<DeclaredUser>& users) {
+    const auto records = RecordsOf(kAccount, {}, accounts, users, keyring_, &random_);
     return records.ok() ? "" : records.error().message();
   }
 
@@ -42,12 +44,12 @@ class DeclaredTest : public testing::Test {
 };
 
 TEST_F(DeclaredTest, KeysFindTheirUsers) {
-  Result<access::Records> records =
-      RecordsOf(kAccount, KeyPair{"AKIAROOTROOTROOTROOT", "root's"}, {Alice()}, keyring_, &random_);
-  ASSERT_TRUE(records.ok()) << records.error().message();
+  auto all = RecordsOf(kAccount, KeyPair{"AKIAROOTROOTROOTROOT", "root's"}, {}, {Alice()}, keyring_,
+                       &random_);
+  ASSERT_TRUE(all.ok()) << all.error().message();
   access::PolicyCache policies;
-  const auto directory =
-      std::make_shared<access::Directory>(kAccount, *std::move(records), keyring_, policies);
+  const auto directory = std::make_shared<access::Directory>(kAccount, std::move(all->at(kAccount)),
+                                                             keyring_, policies);
   EXPECT_TRUE(directory->problems().empty());
   access::Directories live(std::make_shared<access::Keyring>(keyring_), clock_);
   live.Replace(kAccount, directory);
@@ -65,7 +67,8 @@ TEST_F(DeclaredTest, KeysFindTheirUsers) {
 // Policies compare aws:userid: servers with the same file must agree on it.
 TEST_F(DeclaredTest, IdsFollowFromNames) {
   const auto id = [&] {
-    return RecordsOf(kAccount, {}, {Alice()}, keyring_, &random_).value().users[0].id;
+    const auto all = RecordsOf(kAccount, {}, {}, {Alice()}, keyring_, &random_).value();
+    return all.at(kAccount).users[0].id;
   };
   EXPECT_EQ(id(), id());
   EXPECT_EQ(id().size(), 21u);
@@ -95,7 +98,31 @@ TEST_F(DeclaredTest, RefusesWhatIamRefuses) {
   user = Alice();
   user.keys.push_back(user.keys[0]);
   EXPECT_NE(Refusal(user).find("twice"), std::string::npos);
-  EXPECT_FALSE(RecordsOf(kAccount, {}, {Alice(), Alice()}, keyring_, &random_).ok());
+  EXPECT_NE(Refusal({}, {Alice(), Alice()}).find("twice"), std::string::npos);
+}
+
+TEST_F(DeclaredTest, AccountsHaveUsersOfTheirOwn) {
+  const DeclaredAccount blue{"222222222222", "blue", KeyPair{"AKIABLUEBLUEBLUEBLUE", "its root's"}};
+  DeclaredUser other = Alice();
+  other.account = "222222222222";
+  other.keys[0].id = "AKIAALICEALICEALICE2";
+  const auto all = RecordsOf(kAccount, {}, {blue}, {Alice(), other}, keyring_, &random_).value();
+  ASSERT_EQ(all.size(), 2u);
+  const access::Records& records = all.at("222222222222");
+  EXPECT_EQ(records.accounts[0].alias, "blue");
+  EXPECT_EQ(records.keys.size(), 2u);
+  EXPECT_EQ(access::ArnOf(records.users.at(0)), "arn:aws:iam::222222222222:user/alice");
+  EXPECT_NE(records.users[0].id, all.at(kAccount).users[0].id);
+
+  EXPECT_NE(Refusal({}, {other}).find("there is no [[accounts]]"), std::string::npos);
+  EXPECT_NE(Refusal({blue}, {other, other}).find("twice"), std::string::npos);
+  EXPECT_NE(Refusal({blue, {"222222222222", "", {}}}, {}).find("twice"), std::string::npos);
+  EXPECT_NE(Refusal({blue, {"333333333333", "", blue.root}}, {}).find("twice"), std::string::npos);
+  EXPECT_NE(Refusal({{kAccount, "", {}}}, {}).find("the default one"), std::string::npos);
+  EXPECT_NE(Refusal({{"22222222222", "", {}}}, {}).find("twelve digits"), std::string::npos);
+  EXPECT_NE(Refusal({{"222222222222", "(deleted)", {}}}, {}).find("the name"), std::string::npos);
+  other.keys[0].id = Alice().keys[0].id;
+  EXPECT_NE(Refusal({blue}, {Alice(), other}).find("twice"), std::string::npos);
 }
 
 TEST_F(DeclaredTest, RootKeyIsMadeOnceForItsOwnerOnly) {

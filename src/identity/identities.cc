@@ -50,6 +50,14 @@ Status CheckShare(std::string_view what, size_t before, size_t after, size_t hel
   return OkStatus();
 }
 
+bool IsDeleted(const access::Records& stored) {
+  return !stored.accounts.empty() && stored.accounts.front().deleted();
+}
+
+size_t MemoryOf(const Identities::ResourcePolicy& policy) {
+  return policy.compiled == nullptr ? 0 : policy.compiled->memory_bytes();
+}
+
 constexpr std::string_view kPolicyText = "The texts of all policies, white space included,";
 constexpr std::string_view kPolicyMemory = "All policies, compiled,";
 constexpr std::string_view kRecordMemory = "All users, groups, roles and keys";
@@ -89,20 +97,26 @@ Status Identities::TakeDeclared() {
                     what, have, most));
   };
   if (text > bounds.policy_text) return refuse("the policies", text, bounds.policy_text);
-  ASSIGN_OR_RETURN(declared_,
-                   RecordsOf(options_.account, options_.root, options_.users, *keyring_, &random_));
+  ASSIGN_OR_RETURN(declared_, RecordsOf(options_.account, options_.root, options_.accounts,
+                                        options_.users, *keyring_, &random_));
+  options_.accounts.clear();
+  options_.accounts.shrink_to_fit();
   options_.users.clear();
   options_.users.shrink_to_fit();
-  for (const access::User& user : declared_.users) declared_users_.insert(Lower(user.name));
-  for (const access::AccessKey& key : declared_.keys) declared_keys_.insert(key.id);
   const MutexLock lock(loading_);
-  ASSIGN_OR_RETURN(std::shared_ptr<const access::Directory> directory, Build(options_.account, {}));
-  const access::Holding& holding = directory->holding();
-  if (holding.policy_memory > bounds.policy_memory)
-    return refuse("the compiled policies", holding.policy_memory, bounds.policy_memory);
-  if (holding.records > bounds.records)
-    return refuse("the records and keys", holding.records, bounds.records);
-  Publish(options_.account, std::move(directory));
+  for (const auto& [account, records] : declared_) {
+    for (const access::User& user : records.users)
+      declared_users_.insert(account + "/" + Lower(user.name));
+    for (const access::AccessKey& key : records.keys) declared_keys_.insert(key.id);
+  }
+  for (const auto& [account, records] : declared_) {
+    ASSIGN_OR_RETURN(std::shared_ptr<const access::Directory> directory, Build(account, {}));
+    Publish(account, std::move(directory), false);
+    if (held_.policy_memory > bounds.policy_memory)
+      return refuse("the compiled policies", held_.policy_memory, bounds.policy_memory);
+    if (held_.records > bounds.records)
+      return refuse("the records and keys", held_.records, bounds.records);
+  }
   return OkStatus();
 }
 
@@ -110,7 +124,8 @@ Status Identities::CheckMasterKey(const StoredContents& stored) const {
   if (stored.check.empty()) return OkStatus();
   if (options_.keyring == nullptr) {
     return ValidationError(
-        "the store has users whose secrets a master key seals: give it with --master-key-file");
+        "the store has users whose secrets a master key seals: give it with --master-key-file "
+        "or --master-key-command");
   }
   const Result<std::string> text = keyring_->Unseal(stored.check, kCheckPurpose);
   if (!text.ok()) {
@@ -129,18 +144,19 @@ Result<std::shared_ptr<const access::Directory>> Identities::Build(const std::st
         "--account names an account that this store has beside its default one: give the one "
         "that the store was made with");
   }
-  if (!stored.accounts.empty() && stored.accounts.front().deleted())
-    return std::shared_ptr<const access::Directory>();
+  if (IsDeleted(stored)) return std::shared_ptr<const access::Directory>();
   // A declared key stands before a stored one of the same id, and a declared user before a stored
   // one of the same name.
   std::erase_if(stored.keys, [&](const access::AccessKey& key) {
-    return IsDeclaredKey(key.id) || (is_default && !key.user.empty() && IsDeclaredUser(key.user));
+    return IsDeclaredKey(key.id) || (!key.user.empty() && IsDeclaredUser(account, key.user));
   });
   access::Records all;
-  if (is_default) {
+  if (const auto declared = declared_.find(account); declared != declared_.end()) {
     std::erase_if(stored.users,
-                  [this](const access::User& user) { return IsDeclaredUser(user.name); });
-    all = declared_;
+                  [&](const access::User& user) { return IsDeclaredUser(account, user.name); });
+    all = declared->second;
+    if (!stored.accounts.empty())
+      all.accounts.front().created_micros = stored.accounts.front().created_micros;
     Append(std::move(stored.users), &all.users);
     Append(std::move(stored.keys), &all.keys);
     all.groups = std::move(stored.groups);
@@ -154,8 +170,8 @@ Result<std::shared_ptr<const access::Directory>> Identities::Build(const std::st
       std::make_shared<access::Directory>(account, std::move(all), *keyring_, policies_));
 }
 
-void Identities::Publish(const std::string& account,
-                         std::shared_ptr<const access::Directory> next) {
+void Identities::Publish(const std::string& account, std::shared_ptr<const access::Directory> next,
+                         bool deleted) {
   const std::shared_ptr<const access::Directory> last = directories_.Of(account);
   const auto counts = [this](const std::shared_ptr<const access::Directory>& directory) {
     return directory != nullptr && directory->account() != options_.account &&
@@ -170,6 +186,10 @@ void Identities::Publish(const std::string& account,
   if (counts(next) && !counts(last)) accounts_.fetch_add(1, std::memory_order_relaxed);
   if (counts(last) && !counts(next)) accounts_.fetch_sub(1, std::memory_order_relaxed);
   directories_.Replace(account, std::move(next));
+  if (!deleted) return;
+  const MutexLock lock(deleted_mutex_);
+  deleted_.insert(account);
+  count_deleted_.store(deleted_.size(), std::memory_order_relaxed);
 }
 
 Status Identities::Load() {
@@ -192,20 +212,39 @@ Status Identities::Load() {
       for (const auto& known : directories_.All()) accounts.insert(known->account());
       for (const auto& [account, records] : stored.accounts) accounts.insert(account);
     } else {
-      accounts = changes.parts;
-      accounts.erase(std::string(kResources));
+      for (const std::string& part : changes.parts) {
+        if (part != kResources && !ResourceIn(part)) accounts.insert(part);
+      }
     }
     for (const std::string& account : accounts) {
       const auto found = stored.accounts.find(account);
       std::shared_ptr<const access::Directory> next;
-      if (found != stored.accounts.end() || account == options_.account) {
+      const bool deleted = found != stored.accounts.end() && IsDeleted(found->second);
+      if (!loaded_ && deleted && IsDeclaredAccount(account)) {
+        return ValidationError(
+            fmt::format("account {} of stator.toml was deleted from this store, and its id is not "
+                        "given again: give it another one",
+                        account));
+      }
+      if (found != stored.accounts.end() || declared_.contains(account)) {
         ASSIGN_OR_RETURN(next,
                          Build(account, found == stored.accounts.end() ? access::Records()
                                                                        : std::move(found->second)));
       }
-      Publish(account, std::move(next));
+      Publish(account, std::move(next), deleted);
     }
-    if (all || changes.parts.contains(kResources)) PublishResources(stored.resources);
+    if (all || changes.parts.contains(kResources)) {
+      PublishResources(std::move(stored.resources));
+    } else {
+      for (const std::string& part : changes.parts) {
+        const std::optional<std::string_view> id = ResourceIn(part);
+        if (!id) continue;
+        std::optional<ResourcePolicyRecord> record;
+        if (const auto found = stored.resources.find(*id); found != stored.resources.end())
+          record = std::move(found->second);
+        PublishResource(std::string(*id), std::move(record));
+      }
+    }
     version_ = stored.version;
     loaded_ = true;
     read_ticks_.store(ticks, std::memory_order_relaxed);
@@ -222,11 +261,21 @@ Status Identities::Fresh() const {
                "the users and policies of the store could not be read for 5 seconds");
 }
 
-bool Identities::IsDeclaredUser(std::string_view name) const {
-  return !declared_users_.empty() && declared_users_.contains(Lower(name));
+bool Identities::IsDeclaredAccount(std::string_view account) const {
+  return account != options_.account && declared_.contains(account);
+}
+
+bool Identities::IsDeclaredUser(std::string_view account, std::string_view name) const {
+  return !declared_users_.empty() &&
+         declared_users_.contains(std::string(account) + "/" + Lower(name));
 }
 
 bool Identities::IsDeclaredKey(std::string_view id) const { return declared_keys_.contains(id); }
+
+bool Identities::IsDeletedAccount(std::string_view account) const {
+  const MutexLock lock(deleted_mutex_);
+  return deleted_.contains(account);
+}
 
 Status Identities::CheckAccount(std::string_view account) {
   if (options_.shared) TRY(Load());
@@ -245,36 +294,77 @@ std::vector<access::Account> Identities::Accounts() const {
   return accounts;
 }
 
-void Identities::PublishResources(const ResourcePolicyRecords& records) {
-  const std::shared_ptr<const ResourcePolicies> before = resource_policies();
-  auto next = std::make_shared<ResourcePolicies>();
-  bool any = false;
-  for (const auto& [id, record] : records) {
-    ResourcePolicy& policy = (*next)[id];
-    policy.record = record;
-    if (record.text.empty()) continue;
-    any = true;
-    if (before != nullptr) {
-      const auto old = before->find(id);
-      if (old != before->end() && old->second.record == record) {
-        policy.compiled = old->second.compiled;
-        continue;
-      }
-    }
-    Result<std::shared_ptr<const access::Policy>> compiled =
-        policies_.Compile(record.text, access::PolicyKind::kResource, "resource policy");
-    if (compiled.ok()) {
-      policy.compiled = *std::move(compiled);
-    } else {
-      LogWarn("resource_policy_not_usable",
-              {{"resource", id}, {"error", compiled.error().message()}});
-    }
+std::shared_ptr<const Identities::ResourcePolicy> Identities::FindResource(
+    std::string_view id) const {
+  if (!any_resources()) return nullptr;
+  const MutexLock lock(resources_mutex_);
+  const auto found = resources_.find(id);
+  return found == resources_.end() ? nullptr : found->second;
+}
+
+std::vector<std::string> Identities::ResourcesBefore(int64_t revision) const {
+  std::vector<std::string> ids;
+  const MutexLock lock(resources_mutex_);
+  for (const auto& [id, policy] : resources_) {
+    if (policy->record.revision < revision) ids.push_back(id);
   }
+  return ids;
+}
+
+std::shared_ptr<const Identities::ResourcePolicy> Identities::MakeResource(
+    const std::string& id, ResourcePolicyRecord record) {
+  std::shared_ptr<const ResourcePolicy> before = FindResource(id);
+  if (before != nullptr && before->record == record) return before;
+  auto policy = std::make_shared<ResourcePolicy>();
+  policy->record = std::move(record);
+  if (policy->record.text.empty()) return policy;
+  Result<std::shared_ptr<const access::Policy>> compiled =
+      policies_.Compile(policy->record.text, access::PolicyKind::kResource, "resource policy");
+  if (compiled.ok()) {
+    policy->compiled = *std::move(compiled);
+  } else {
+    LogWarn("resource_policy_not_usable",
+            {{"resource", id}, {"error", compiled.error().message()}});
+  }
+  return policy;
+}
+
+void Identities::PublishResources(ResourcePolicyRecords records) {
+  ResourcePolicies next;
+  resource_text_ = 0;
+  resource_memory_ = 0;
+  for (auto& [id, record] : records) {
+    const auto& policy = next[id] = MakeResource(id, std::move(record));
+    resource_text_ += policy->record.text.size();
+    resource_memory_ += MemoryOf(*policy);
+  }
+  const bool any = !next.empty();
   {
     const MutexLock lock(resources_mutex_);
-    resources_ = std::move(next);
+    resources_.swap(next);
   }
-  any_resources_.store(any || !records.empty(), std::memory_order_release);
+  any_resources_.store(any, std::memory_order_release);
+}
+
+void Identities::PublishResource(const std::string& id,
+                                 std::optional<ResourcePolicyRecord> record) {
+  if (const std::shared_ptr<const ResourcePolicy> before = FindResource(id); before != nullptr) {
+    resource_text_ -= before->record.text.size();
+    resource_memory_ -= MemoryOf(*before);
+  }
+  std::shared_ptr<const ResourcePolicy> next;
+  if (record) next = MakeResource(id, *std::move(record));
+  {
+    const MutexLock lock(resources_mutex_);
+    if (next == nullptr) {
+      resources_.erase(id);
+      return;
+    }
+    resource_text_ += next->record.text.size();
+    resource_memory_ += MemoryOf(*next);
+    resources_.insert_or_assign(id, std::move(next));
+  }
+  any_resources_.store(true, std::memory_order_release);
 }
 
 std::string Identities::Check() {
@@ -306,20 +396,27 @@ Status Identities::Change(std::string_view account, ChangeRecords change) {
   {
     const MutexLock changing(changing_);
     std::shared_ptr<const access::Directory> next;
+    bool deleted = false;
     ASSIGN_OR_RETURN(
         const Applied applied,
         ChangeStored(engine_, id, Check(), [&](access::Records* records, kv::Batch*) -> Status {
           // So that all accounts are known as they are at this version: if they change
           // meanwhile, the batch fails and this runs again.
           TRY(Load());
+          // So that it stays in the store what it is, also when it is not declared any more.
+          if (IsDeclaredAccount(id) && records->accounts.empty()) {
+            records->accounts = declared_.find(id)->second.accounts;
+            records->accounts.front().created_micros = clock_.NowMicros();
+          }
           TRY(change(records));
+          deleted = IsDeleted(*records);
           ASSIGN_OR_RETURN(next, Build(id, *records));
           return next == nullptr ? OkStatus() : CheckBounds(id, next->holding());
         }));
     {
       const MutexLock lock(loading_);
       if (applied.after != applied.before && version_ == applied.before) {
-        Publish(id, next);
+        Publish(id, next, deleted);
         version_ = applied.after;
       }
     }
@@ -330,25 +427,30 @@ Status Identities::Change(std::string_view account, ChangeRecords change) {
   return OkStatus();
 }
 
-Status Identities::ChangeResources(ChangeResourcePolicies change, OwnerOf owner) {
+Status Identities::ChangeResource(const std::string& id, ChangeResourcePolicy change,
+                                  OwnerOf owner) {
   TRY(options_.prepare());
   {
     const MutexLock changing(changing_);
-    ResourcePolicyRecords next;
-    ASSIGN_OR_RETURN(const Applied applied,
-                     ChangeStoredResources(engine_, options_.account, Check(),
-                                           [&](ResourcePolicyRecords* records) -> Status {
-                                             TRY(Load());
-                                             const ResourcePolicyRecords before = *records;
-                                             TRY(change(records));
-                                             TRY(CheckResourceBounds(before, *records, owner));
-                                             next = *records;
-                                             return OkStatus();
-                                           }));
+    // Where it stands: --account may have been another one then.
+    std::string account = options_.account;
+    if (const auto known = FindResource(id); known != nullptr) account = known->record.account;
+    std::optional<ResourcePolicyRecord> next;
+    ASSIGN_OR_RETURN(
+        const Applied applied,
+        ChangeStoredResource(engine_, account, id, Check(),
+                             [&](std::optional<ResourcePolicyRecord>* record) -> Status {
+                               TRY(Load());
+                               TRY(change(record));
+                               if (*record) (*record)->account = account;
+                               TRY(CheckResourceBounds(id, *record, owner));
+                               next = *record;
+                               return OkStatus();
+                             }));
     {
       const MutexLock lock(loading_);
       if (applied.after != applied.before && version_ == applied.before) {
-        PublishResources(next);
+        PublishResource(id, std::move(next));
         version_ = applied.after;
       }
     }
@@ -359,49 +461,52 @@ Status Identities::ChangeResources(ChangeResourcePolicies change, OwnerOf owner)
   return OkStatus();
 }
 
-Status Identities::CheckResourceBounds(const ResourcePolicyRecords& before,
-                                       const ResourcePolicyRecords& after, OwnerOf owner) {
-  // The owner of what grows, and what that owner and all have.
-  const auto grown = std::find_if(after.begin(), after.end(), [&](const auto& entry) {
-    const auto old = before.find(entry.first);
-    return !entry.second.text.empty() && (old == before.end() || !(old->second == entry.second));
-  });
-  if (grown == after.end()) return OkStatus();
-  const std::string account = owner(grown->first);
-  const auto known = resource_policies();
-  size_t held[2] = {}, own_before[2] = {}, own_after[2] = {};
+Status Identities::CheckResourceBounds(const std::string& id,
+                                       const std::optional<ResourcePolicyRecord>& record,
+                                       OwnerOf owner) {
+  if (!record || record->text.empty()) return OkStatus();
+  const std::shared_ptr<const ResourcePolicy> before = FindResource(id);
+  const std::shared_ptr<const ResourcePolicy> after = MakeResource(id, *record);
+  if (after == before) return OkStatus();
+  const size_t text = after->record.text.size();
+  const size_t memory = MemoryOf(*after);
+  const size_t text_before = before == nullptr ? 0 : before->record.text.size();
+  const size_t memory_before = before == nullptr ? 0 : MemoryOf(*before);
+  size_t all_text = 0;
+  size_t all_memory = 0;
+  {
+    const MutexLock lock(loading_);
+    all_text = resource_text_;
+    all_memory = resource_memory_;
+  }
+  const Bounds& bounds = options_.bounds;
+  // Without a look at whose the others are.
+  if (all_text - text_before + text <= bounds.resource_text / 2 &&
+      all_memory - memory_before + memory <= bounds.resource_memory / 2)
+    return OkStatus();
+  ResourcePolicies all;
+  {
+    const MutexLock lock(resources_mutex_);
+    all = resources_;
+  }
+  const std::string account = owner(id);
   std::set<std::string, std::less<>> owners{account};
-  const auto add = [&](const std::string& id, const ResourcePolicyRecord& record, size_t* own,
-                       size_t* all) {
-    if (record.text.empty()) return;
-    size_t memory = 0;
-    if (known != nullptr) {
-      const auto found = known->find(id);
-      if (found != known->end() && found->second.record == record)
-        memory = found->second.compiled == nullptr ? 0 : found->second.compiled->memory_bytes();
-    }
-    if (memory == 0) {
-      const auto compiled =
-          policies_.Compile(record.text, access::PolicyKind::kResource, "resource policy");
-      if (compiled.ok()) memory = (*compiled)->memory_bytes();
-    }
-    std::string name = owner(id);
+  size_t own_text = 0;
+  size_t own_memory = 0;
+  for (const auto& [other, policy] : all) {
+    if (policy->record.text.empty()) continue;
+    std::string name = owner(other);
     if (name == account) {
-      own[0] += record.text.size();
-      own[1] += memory;
+      own_text += policy->record.text.size();
+      own_memory += MemoryOf(*policy);
     }
-    if (all == nullptr) return;
     owners.insert(std::move(name));
-    all[0] += record.text.size();
-    all[1] += memory;
-  };
-  for (const auto& [id, record] : before) add(id, record, own_before, held);
-  for (const auto& [id, record] : after) add(id, record, own_after, nullptr);
+  }
   const size_t sharing = std::max(owners.size(), 1 + CountAccounts());
-  TRY(CheckShare(kResourceText, own_before[0], own_after[0], held[0], options_.bounds.resource_text,
-                 sharing));
-  return CheckShare(kResourceMemory, own_before[1], own_after[1], held[1],
-                    options_.bounds.resource_memory, sharing);
+  TRY(CheckShare(kResourceText, own_text, own_text - text_before + text, all_text,
+                 bounds.resource_text, sharing));
+  return CheckShare(kResourceMemory, own_memory, own_memory - memory_before + memory, all_memory,
+                    bounds.resource_memory, sharing);
 }
 
 Status Identities::Refresh() { return Load(); }

@@ -46,6 +46,7 @@ class Identities final : public access::KeySource {
   struct Options {
     std::string account;
     std::optional<KeyPair> root;
+    std::vector<DeclaredAccount> accounts;
     std::vector<DeclaredUser> users;
     // Seals what is stored. Null: the store's records cannot be changed, and there must be none.
     std::shared_ptr<const access::Keyring> keyring;
@@ -76,6 +77,9 @@ class Identities final : public access::KeySource {
   // this moment; kUnavailable if it cannot be read. Blocks if the store is shared.
   Status CheckAccount(std::string_view account);
   size_t CountAccounts() const { return accounts_.load(std::memory_order_relaxed); }
+  // Those that were deleted: their ids are not given again.
+  size_t CountDeletedAccounts() const { return count_deleted_.load(std::memory_order_relaxed); }
+  bool IsDeletedAccount(std::string_view account) const;
   // OK, or kUnavailable if what other processes changed is not known any more.
   Status Fresh() const;
 
@@ -85,28 +89,29 @@ class Identities final : public access::KeySource {
   const Clock& clock() const { return clock_; }
   // True if the records of the store can be changed.
   bool can_change() const { return options_.keyring != nullptr; }
-  // True for a user of the default account, or a key, that the server was given.
-  bool IsDeclaredUser(std::string_view name) const;
+  // True for an account beside the default one, a user or a key that the server was given.
+  bool IsDeclaredAccount(std::string_view account) const;
+  bool IsDeclaredUser(std::string_view account, std::string_view name) const;
   bool IsDeclaredKey(std::string_view id) const;
 
-  // The policies of tables and streams.
+  // The policy of a table or stream.
   struct ResourcePolicy {
     ResourcePolicyRecord record;
     std::shared_ptr<const access::Policy>
         compiled;  // null: it cannot be read and denies everything
   };
-  using ResourcePolicies = std::map<std::string, ResourcePolicy, std::less<>>;
-  // Null while there is none.
-  std::shared_ptr<const ResourcePolicies> resource_policies() const {
-    if (!any_resources_.load(std::memory_order_acquire)) return nullptr;
-    const MutexLock lock(resources_mutex_);
-    return resources_;
-  }
-  // Changes them as Change does, with or without a master key. `owner` returns the account of a
-  // table or stream.
-  using ChangeResourcePolicies = FunctionRef<Status(ResourcePolicyRecords* records)>;
+  // False while there never was one.
+  bool any_resources() const { return any_resources_.load(std::memory_order_acquire); }
+  // Null if there is none.
+  std::shared_ptr<const ResourcePolicy> FindResource(std::string_view id) const;
+  // Returns the ids of those that did not change from `revision` on.
+  std::vector<std::string> ResourcesBefore(int64_t revision) const;
+  // Changes one as Change does, with or without a master key: reads and writes that one alone.
+  // nullopt: there is none. `owner` returns the account of a table or stream; it is asked if all
+  // policies together have more than half of a bound.
+  using ChangeResourcePolicy = FunctionRef<Status(std::optional<ResourcePolicyRecord>* record)>;
   using OwnerOf = FunctionRef<std::string(const std::string& id)>;
-  Status ChangeResources(ChangeResourcePolicies change, OwnerOf owner);
+  Status ChangeResource(const std::string& id, ChangeResourcePolicy change, OwnerOf owner);
 
   // Changes the records of an account in the store; `change` sees them without the declared ones,
   // and all accounts as they are before the change. When it returns, requests here go by the
@@ -134,12 +139,18 @@ class Identities final : public access::KeySource {
   // Returns the directory of an account with these stored records; null if there is none.
   Result<std::shared_ptr<const access::Directory>> Build(const std::string& account,
                                                          access::Records stored);
-  void Publish(const std::string& account, std::shared_ptr<const access::Directory> next)
+  void Publish(const std::string& account, std::shared_ptr<const access::Directory> next,
+               bool deleted) REQUIRES(loading_);
+  using ResourcePolicies =
+      std::map<std::string, std::shared_ptr<const ResourcePolicy>, std::less<>>;
+  void PublishResources(ResourcePolicyRecords records) REQUIRES(loading_);
+  void PublishResource(const std::string& id, std::optional<ResourcePolicyRecord> record)
       REQUIRES(loading_);
-  void PublishResources(const ResourcePolicyRecords& records) REQUIRES(loading_);
+  std::shared_ptr<const ResourcePolicy> MakeResource(const std::string& id,
+                                                     ResourcePolicyRecord record);
   Status CheckBounds(std::string_view account, const access::Holding& after);
-  Status CheckResourceBounds(const ResourcePolicyRecords& before,
-                             const ResourcePolicyRecords& after, OwnerOf owner);
+  Status CheckResourceBounds(const std::string& id,
+                             const std::optional<ResourcePolicyRecord>& record, OwnerOf owner);
   std::string Check();
 
   kv::Engine& engine_;
@@ -147,21 +158,27 @@ class Identities final : public access::KeySource {
   access::SecureRandom& random_;
   Options options_;
   const std::shared_ptr<const access::Keyring> keyring_;
-  access::Records declared_;
-  std::set<std::string, std::less<>> declared_users_;  // in lower case
+  std::map<std::string, access::Records, std::less<>> declared_;  // by account
+  std::set<std::string, std::less<>> declared_users_;             // account "/" lower case
   std::set<std::string, std::less<>> declared_keys_;
   access::PolicyCache policies_;
   access::Directories directories_;
   std::atomic<size_t> accounts_{0};
   std::atomic<int64_t> read_ticks_{0};
   std::atomic<bool> any_resources_{false};
+  std::atomic<size_t> count_deleted_{0};
+  mutable Mutex deleted_mutex_;
+  std::set<std::string, std::less<>> deleted_ GUARDED_BY(deleted_mutex_);
   mutable Mutex resources_mutex_;
-  std::shared_ptr<const ResourcePolicies> resources_ GUARDED_BY(resources_mutex_);
+  ResourcePolicies resources_ GUARDED_BY(resources_mutex_);
   Mutex changing_;  // before loading_
   Mutex loading_;
   uint64_t version_ GUARDED_BY(loading_) = 0;
   bool loaded_ GUARDED_BY(loading_) = false;
   access::Holding held_ GUARDED_BY(loading_);  // by all accounts together
+  // By the policies of all resources together.
+  size_t resource_text_ GUARDED_BY(loading_) = 0;
+  size_t resource_memory_ GUARDED_BY(loading_) = 0;
 };
 
 }  // namespace stator::identity

@@ -16,8 +16,9 @@ constexpr std::string_view kRecordEnd = "record0";  // '0' follows '/'
 constexpr std::string_view kVersion = "version";
 constexpr std::string_view kCheck = "check";
 constexpr int kMostRounds = 100;
-// Changes that "version" names: about 2.5 KB.
+// Changes that "version" names: 2.5 KB, or 8 KB where all are of resources.
 constexpr size_t kNamedChanges = 64;
+constexpr char kOneResource = '@';
 constexpr std::string_view kResourceKind = "resource";
 constexpr std::string_view kResourceRecords = "record/resource/";
 constexpr std::string_view kResourceRecordsEnd = "record/resource0";
@@ -78,13 +79,6 @@ Encoded Encode(const access::Records& records) {
   return all;
 }
 
-Encoded Encode(std::string_view account, const ResourcePolicyRecords& resources) {
-  Encoded all;
-  for (const auto& [id, record] : resources)
-    all[KeyOf("resource", account, id)] = EncodeResource(record);
-  return all;
-}
-
 template <typename T>
 Status Take(std::string_view bytes, std::vector<T>* list) {
   return access::Decode(bytes, &list->emplace_back());
@@ -97,8 +91,11 @@ Status Decode(std::string_view key, std::string_view bytes, StoredContents* cont
   const size_t slash = name.find('/');
   if (slash == std::string_view::npos)
     return CorruptionError("the name of a record of access control in the store is damaged");
-  if (kind == kResourceKind)
-    return DecodeResource(bytes, &contents->resources[std::string(name.substr(slash + 1))]);
+  if (kind == kResourceKind) {
+    ResourcePolicyRecord& record = contents->resources[std::string(name.substr(slash + 1))];
+    record.account = name.substr(0, slash);
+    return DecodeResource(bytes, &record);
+  }
   access::Records& records = contents->accounts[std::string(name.substr(0, slash))];
   if (kind == "account") return Take(bytes, &records.accounts);
   if (kind == "user") return Take(bytes, &records.users);
@@ -140,6 +137,13 @@ Status ScanRange(kv::Engine& engine, std::string_view begin, std::string_view en
 
 Status ReadPart(kv::Engine& engine, std::string_view part, Encoded* records) {
   if (part == kResources) return ScanRange(engine, kResourceRecords, kResourceRecordsEnd, records);
+  if (ResourceIn(part)) {
+    std::string key = std::string(kResourceRecords).append(part.substr(1));
+    std::string value;
+    ASSIGN_OR_RETURN(const bool found, engine.Get(kIdentityTablet, key, kv::Tier::kAny, &value));
+    if (found) records->insert_or_assign(std::move(key), value.substr(kv::kStampBytes));
+    return OkStatus();
+  }
   for (const std::string_view kind : kKinds) {
     const std::string begin = KeyOf(kind, part, "");
     std::string end = begin;
@@ -194,11 +198,32 @@ std::optional<NamedChange> TakeChange(std::string_view* rest) {
   return change;
 }
 
+bool IsOfOneResource(std::string_view line) {
+  const size_t space = line.find(' ');
+  return space + 1 < line.size() && line[space + 1] == kOneResource;
+}
+
 // Returns the names of changes with one more, without those that are too old.
 std::string WithChange(std::string_view changes, uint64_t before, std::string_view part) {
-  std::string next = std::string(changes) + std::to_string(before) + " " + std::string(part) + "\n";
-  size_t count = static_cast<size_t>(std::count(next.begin(), next.end(), '\n'));
-  for (; count > kNamedChanges; --count) next.erase(0, next.find('\n') + 1);
+  const std::string version = std::to_string(before);
+  std::string next(changes);
+  if (ResourceIn(part)) {
+    next.append(version).append(" ").append(part).append("\n");
+    part = kResources;
+  }
+  next.append(version).append(" ").append(part).append("\n");
+  size_t count = 0;
+  for (size_t begin = 0; begin < next.size();) {
+    const size_t end = next.find('\n', begin);
+    if (!IsOfOneResource(std::string_view(next).substr(begin, end - begin))) ++count;
+    if (end == std::string::npos) break;
+    begin = end + 1;
+  }
+  while (count > kNamedChanges) {
+    const size_t end = next.find('\n');
+    if (!IsOfOneResource(std::string_view(next).substr(0, end))) --count;
+    next.erase(0, end + 1);
+  }
   return next;
 }
 
@@ -238,6 +263,16 @@ Result<Applied> ChangeStoredPart(kv::Engine& engine, std::string_view part,
 
 }  // namespace
 
+std::string ResourcePart(std::string_view account, std::string_view id) {
+  return std::string(1, kOneResource).append(account).append("/").append(id);
+}
+
+std::optional<std::string_view> ResourceIn(std::string_view part) {
+  const size_t slash = part.find('/');
+  if (!part.starts_with(kOneResource) || slash == std::string_view::npos) return std::nullopt;
+  return part.substr(slash + 1);
+}
+
 Result<Changes> ReadChanges(kv::Engine& engine, uint64_t since) {
   Changes changes;
   std::string named;
@@ -245,9 +280,16 @@ Result<Changes> ReadChanges(kv::Engine& engine, uint64_t since) {
   if (changes.version == since) return changes;
   changes.all = true;
   std::string_view rest = named;
+  std::optional<NamedChange> one;  // the first line of a change of one resource
   while (const std::optional<NamedChange> change = TakeChange(&rest)) {
+    if (ResourceIn(change->part)) {
+      one = change;
+      continue;
+    }
     if (change->before == since) changes.all = false;
-    if (!changes.all) changes.parts.emplace(change->part);
+    const bool of_one = change->part == kResources && one && one->before == change->before;
+    if (!changes.all) changes.parts.emplace(of_one ? one->part : change->part);
+    one.reset();
   }
   if (!rest.empty()) changes.all = true;
   return changes;
@@ -271,12 +313,20 @@ Result<Applied> ChangeStored(kv::Engine& engine, std::string_view account, const
                           });
 }
 
-Result<Applied> ChangeStoredResources(kv::Engine& engine, std::string_view account,
-                                      const std::string& check, ChangeResources change) {
-  return ChangeStoredPart(engine, kResources, check,
+Result<Applied> ChangeStoredResource(kv::Engine& engine, std::string_view account,
+                                     std::string_view id, const std::string& check,
+                                     ChangeResource change) {
+  return ChangeStoredPart(engine, ResourcePart(account, id), check,
                           [&](StoredContents* contents, kv::Batch*) -> Result<Encoded> {
-                            TRY(change(&contents->resources));
-                            return Encode(account, contents->resources);
+                            std::optional<ResourcePolicyRecord> record;
+                            if (const auto found = contents->resources.find(id);
+                                found != contents->resources.end())
+                              record = std::move(found->second);
+                            TRY(change(&record));
+                            Encoded after;
+                            if (record)
+                              after[KeyOf(kResourceKind, account, id)] = EncodeResource(*record);
+                            return after;
                           });
 }
 

@@ -9,18 +9,20 @@
 //   record of a resource := 01 revision " " text     revision: decimal; no text: the policy is gone
 //   sealed := "stator", sealed with the master key (access/seal.h)
 //   change := version " " part "\n"   version: the stamp of "version" before the change, decimal
-//   part   := account | "resources"
+//   part   := account | "@" account "/" name | "resources"
 //
 // "version" is written with every change and guards it, so changes of several processes come one
 // after the other, and a process that knows the stamp of "version" knows all records. It names the
 // latest changes, oldest first, each of one part: a process that knows the state before one of them
-// reads the parts that it and those behind it name. Versions of Stator that did not know this write
-// and read "version" without them; then all is read.
+// reads the parts that it and those behind it name. A change of one resource has two lines, "@" and
+// then "resources", so that versions of Stator that do not know the first read all resources.
+// Versions that knew none of this write and read "version" without changes; then all is read.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -38,13 +40,18 @@ inline constexpr kv::Tablet kIdentityTablet = {kv::Space::kCatalog, 7};
 struct ResourcePolicyRecord {
   int64_t revision = 0;  // milliseconds of the change, rising
   std::string text;      // empty: it was deleted
+  std::string account;   // under which it stands in the store
   friend bool operator==(const ResourcePolicyRecord&, const ResourcePolicyRecord&) = default;
 };
 using ResourcePolicyRecords = std::map<std::string, ResourcePolicyRecord, std::less<>>;
 
-// The unit of reads and changes: the records of an account, or the policies of all resources.
+// The unit of reads and changes: the records of an account, the policy of one resource, or those of
+// all.
 inline constexpr std::string_view kResources = "resources";  // no account's id
 using Parts = std::set<std::string, std::less<>>;
+std::string ResourcePart(std::string_view account, std::string_view id);
+// Returns the id of the one resource that a part is; nullopt for other parts.
+std::optional<std::string_view> ResourceIn(std::string_view part);
 
 struct StoredContents {
   uint64_t version = 0;                                          // 0: there never was a change
@@ -77,9 +84,10 @@ struct Applied {
 using ChangeAccount = FunctionRef<Status(access::Records* records, kv::Batch* batch)>;
 Result<Applied> ChangeStored(kv::Engine& engine, std::string_view account, const std::string& check,
                              ChangeAccount change);
-// Does so with the policies of resources, which stand under `account`.
-using ChangeResources = FunctionRef<Status(ResourcePolicyRecords* records)>;
-Result<Applied> ChangeStoredResources(kv::Engine& engine, std::string_view account,
-                                      const std::string& check, ChangeResources change);
+// Does so with the policy of one resource, which stands under `account`; nullopt: there is none.
+using ChangeResource = FunctionRef<Status(std::optional<ResourcePolicyRecord>* record)>;
+Result<Applied> ChangeStoredResource(kv::Engine& engine, std::string_view account,
+                                     std::string_view id, const std::string& check,
+                                     ChangeResource change);
 
 }  // namespace stator::identity

@@ -20,6 +20,22 @@ class IdentityStoreTest : public testing::Test {
     };
     return ChangeStored(engine_, account, "", add).value();
   }
+  Applied PutPolicy(const std::string& id, const std::string& text) {
+    const auto put = [&](std::optional<ResourcePolicyRecord>* record) -> Status {
+      if (text.empty()) {
+        record->reset();
+      } else {
+        *record = ResourcePolicyRecord{1, text, ""};
+      }
+      return OkStatus();
+    };
+    return ChangeStoredResource(engine_, "000000000000", id, "", put).value();
+  }
+  std::string Version() {
+    std::string value;
+    EXPECT_TRUE(engine_.Get(kIdentityTablet, "version", kv::Tier::kAny, &value).value());
+    return value.substr(kv::kStampBytes);
+  }
   Changes Since(uint64_t version) { return ReadChanges(engine_, version).value(); }
 
   kv::MemoryEngine engine_;
@@ -37,13 +53,11 @@ TEST_F(IdentityStoreTest, NamesWhatChanged) {
   EXPECT_EQ(second.before, first.after);
   EXPECT_EQ(Since(0).parts, (Parts{"111111111111", "222222222222"}));
   EXPECT_EQ(Since(first.after).parts, (Parts{"222222222222"}));
-  ASSERT_TRUE(ChangeStoredResources(engine_, "000000000000", "",
-                                    [](ResourcePolicyRecords* records) -> Status {
-                                      (*records)["id"] = {1, "text"};
-                                      return OkStatus();
-                                    })
-                  .ok());
-  EXPECT_EQ(Since(second.after).parts, (Parts{std::string(kResources)}));
+  const Applied third = PutPolicy("table", "text");
+  EXPECT_EQ(third.before, second.after);
+  EXPECT_EQ(Since(second.after).parts, (Parts{"@000000000000/table"}));
+  EXPECT_EQ(Since(first.after).parts, (Parts{"222222222222", "@000000000000/table"}));
+  EXPECT_TRUE(Since(third.after).parts.empty());
   EXPECT_TRUE(Since(12345).all) << "a version that is not named";
 }
 
@@ -76,11 +90,59 @@ TEST_F(IdentityStoreTest, ReadsAndChangesOnlyAPart) {
 TEST_F(IdentityStoreTest, OldChangesAreNotNamed) {
   const Applied first = AddUser("111111111111", "a");
   uint64_t last = first.after;
-  for (int i = 0; i < 64; ++i) last = AddUser("222222222222", "u" + std::to_string(i)).after;
+  for (int i = 0; i < 64; ++i) {
+    last = i % 2 == 0 ? AddUser("222222222222", "u" + std::to_string(i)).after
+                      : PutPolicy("t" + std::to_string(i), "text").after;
+  }
   EXPECT_FALSE(Since(first.after).all);
   last = AddUser("222222222222", "one-more").after;
   EXPECT_TRUE(Since(first.after).all);
   EXPECT_TRUE(Since(last).parts.empty());
+}
+
+TEST_F(IdentityStoreTest, OnePolicyOfATableIsReadAndChangedByItself) {
+  PutPolicy("one", "first");
+  PutPolicy("one/2026-11-27T00:00:00.000", "stream");
+  const Applied change = PutPolicy("two", "second");
+  const Parts parts = Since(change.before).parts;
+  ASSERT_EQ(parts, Parts{ResourcePart("000000000000", "two")});
+  EXPECT_EQ(ResourceIn(*parts.begin()), "two");
+  const StoredContents part = ReadContents(engine_, &parts).value();
+  ASSERT_EQ(part.resources.size(), 1u);
+  EXPECT_EQ(part.resources.at("two").text, "second");
+  EXPECT_EQ(part.resources.at("two").account, "000000000000");
+  EXPECT_TRUE(part.accounts.empty());
+  EXPECT_EQ(ReadContents(engine_).value().resources.size(), 3u);
+  const Applied same = PutPolicy("two", "second");
+  EXPECT_EQ(same.before, same.after);
+  PutPolicy("one", "");
+  const StoredContents left = ReadContents(engine_).value();
+  EXPECT_EQ(left.resources.size(), 2u);
+  EXPECT_EQ(left.resources.count("one"), 0u);
+}
+
+// An older version takes each line for a part, and "@..." for an account without records.
+TEST_F(IdentityStoreTest, OlderVersionsReadAllPoliciesAfterAChangeOfOne) {
+  const Applied first = AddUser("111111111111", "a");
+  const Applied second = PutPolicy("table", "text");
+  EXPECT_EQ(Version(), std::to_string(first.before) + " 111111111111\n" +
+                           std::to_string(second.before) + " @000000000000/table\n" +
+                           std::to_string(second.before) + " resources\n");
+  // It leaves out the oldest lines, and writes changes of its own.
+  const std::string before = std::to_string(second.before);
+  const auto parts = [&](const std::string& text) {
+    kv::Batch batch;
+    batch.puts.push_back({kIdentityTablet, "version", std::string(kv::kStampBytes, '\0') + text});
+    EXPECT_TRUE(kv::ApplyAndWait(engine_, std::move(batch)).ok());
+    const Changes changes = Since(second.before);
+    EXPECT_FALSE(changes.all);
+    return changes.parts;
+  };
+  EXPECT_EQ(parts(before + " resources\n"), (Parts{std::string(kResources)}));
+  EXPECT_EQ(parts("77 @000000000000/table\n" + before + " resources\n"),
+            (Parts{std::string(kResources)}));
+  EXPECT_EQ(parts(before + " @0/table\n" + before + " resources\n9 resources\n"),
+            (Parts{"@0/table", std::string(kResources)}));
 }
 
 // A version before this one writes "version" without names, and reads it whatever stands there.

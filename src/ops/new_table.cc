@@ -1,5 +1,7 @@
 #include "ops/new_table.h"
 
+#include <future>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -35,6 +37,33 @@ void CreateInAccount(Environment& env, table::TableDescriptor descriptor,
   };
   env.store.Create(std::move(descriptor), std::move(made),
                    [&env](const table::TableDescriptor& d) { return CheckAccountQuota(env, d); });
+}
+
+Status DropAndWait(table::Store& store, const table::Table& table) {
+  auto outcome = std::make_shared<std::promise<Status>>();
+  store.Drop(
+      table.descriptor.name,
+      [id = table.descriptor.table_id](const table::TableDescriptor& d) -> Status {
+        if (d.table_id == id) return OkStatus();
+        return Error(ErrorCode::kResourceNotFound, "The table is gone.");
+      },
+      [outcome](const Result<table::TablePtr>& dropped) {
+        outcome->set_value(dropped.ok() ? OkStatus() : Status(dropped.error()));
+      });
+  Status dropped = outcome->get_future().get();
+  // The one that made it was faster.
+  if (!dropped.ok() && dropped.error().code() == ErrorCode::kResourceNotFound) return OkStatus();
+  return dropped;
+}
+
+void DropTablesOfAccounts(table::Store& store, FunctionRef<bool(std::string_view account)> gone) {
+  for (const table::TablePtr& table : store.List()) {
+    const std::string& name = table->descriptor.name;
+    if (!table::IsOfOtherAccount(name) || !gone(table::AccountIn(name))) continue;
+    const Status dropped = DropAndWait(store, *table);
+    LogWarn("table_of_deleted_account",
+            {{"table", name}, {"error", dropped.ok() ? "" : dropped.error().message()}});
+  }
 }
 
 }  // namespace stator::ops

@@ -1,5 +1,7 @@
-// A new table, which does not outlive its account.
+// A new table, and that no table outlives its account.
 #pragma once
+
+#include <string_view>
 
 #include "base/result.h"
 #include "base/unique_function.h"
@@ -16,5 +18,12 @@ namespace stator::ops {
 // servers they are.
 void CreateInAccount(Environment& env, table::TableDescriptor descriptor,
                      UniqueFunction<void(Result<table::TablePtr>)> done);
+
+// Drops a table and waits; not on a thread that the store needs. OK if it is gone already.
+Status DropAndWait(table::Store& store, const table::Table& table);
+
+// Drops the tables of other accounts than the default one that `gone` says: a server that is killed
+// between making a table and looking for its account leaves one. Waits, likewise.
+void DropTablesOfAccounts(table::Store& store, FunctionRef<bool(std::string_view account)> gone);
 
 }  // namespace stator::ops

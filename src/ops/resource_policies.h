@@ -52,8 +52,8 @@ class ResourcePolicies {
   // times; its error changes nothing. In force when it returns. Blocks on the engine.
   using Change = FunctionRef<Result<std::optional<Policy>>(const std::optional<Policy>& old)>;
   virtual Status Alter(const std::string& id, Change change) = 0;
-  // Where Alter is called: a change takes seconds where there are thousands of policies, and must
-  // not hold the threads that read the disk for others.
+  // Where Alter is called: it waits for the store and for other servers, and must not hold the
+  // threads that read the disk for others.
   virtual WorkerPool& changes() = 0;
   // kAccessDenied for an account that there is not, beside the default one; kUnavailable if that
   // cannot be read. Blocks on the engine of a store that others change.

@@ -13,6 +13,7 @@
 #include "access/policy.h"
 #include "access/seal.h"
 #include "identity/root_key.h"
+#include "server/key_command.h"
 
 namespace stator::server {
 namespace {
@@ -37,21 +38,39 @@ Result<std::string> ReadPolicyFile(const std::filesystem::path& path) {
   return text;
 }
 
+Result<std::string> ValueOf(const ops::FaultSetting& setting) {
+  if (setting.values.size() == 1) return setting.values.front();
+  return ValidationError(fmt::format("{} must be one value", setting.name));
+}
+
+// True if it is a setting of a key.
+Result<bool> TakeKey(const ops::FaultSetting& setting, const std::string& directory,
+                     identity::KeyPair* key) {
+  if (setting.name == "access-key-id") {
+    ASSIGN_OR_RETURN(key->id, ValueOf(setting));
+    return true;
+  }
+  if (setting.name != "secret-access-key-file") return false;
+  ASSIGN_OR_RETURN(const std::string file, ValueOf(setting));
+  ASSIGN_OR_RETURN(key->secret, identity::ReadSecretFile(PathIn(directory, file).string()));
+  return true;
+}
+
+Status CheckWhole(const identity::KeyPair& key) {
+  if (key.id.empty() == key.secret.empty()) return OkStatus();
+  return ValidationError("access-key-id and secret-access-key-file belong together");
+}
+
 Status Take(const ops::FaultSetting& setting, const std::string& directory,
             identity::DeclaredUser* user, identity::KeyPair* key) {
-  const auto one = [&setting]() -> Result<std::string> {
-    if (setting.values.size() == 1) return setting.values.front();
-    return ValidationError(fmt::format("{} must be one value", setting.name));
-  };
+  ASSIGN_OR_RETURN(const bool of_key, TakeKey(setting, directory, key));
+  if (of_key) return OkStatus();
   if (setting.name == "name") {
-    ASSIGN_OR_RETURN(user->name, one());
+    ASSIGN_OR_RETURN(user->name, ValueOf(setting));
+  } else if (setting.name == "account") {
+    ASSIGN_OR_RETURN(user->account, ValueOf(setting));
   } else if (setting.name == "path") {
-    ASSIGN_OR_RETURN(user->path, one());
-  } else if (setting.name == "access-key-id") {
-    ASSIGN_OR_RETURN(key->id, one());
-  } else if (setting.name == "secret-access-key-file") {
-    ASSIGN_OR_RETURN(const std::string file, one());
-    ASSIGN_OR_RETURN(key->secret, identity::ReadSecretFile(PathIn(directory, file).string()));
+    ASSIGN_OR_RETURN(user->path, ValueOf(setting));
   } else if (setting.name == "policy-files") {
     for (const std::string& file : setting.values) {
       const std::filesystem::path path = PathIn(directory, file);
@@ -69,7 +88,7 @@ Status Take(const ops::FaultSetting& setting, const std::string& directory,
     }
   } else {
     return ValidationError(
-        fmt::format("{}: there is no such setting; name, path, access-key-id, "
+        fmt::format("{}: there is no such setting; name, account, path, access-key-id, "
                     "secret-access-key-file, policy-files, attached-policies and tags are",
                     setting.name));
   }
@@ -83,11 +102,34 @@ Status AddUser(const std::vector<ops::FaultSetting>& settings, const std::string
   identity::DeclaredUser user;
   identity::KeyPair key;
   for (const ops::FaultSetting& setting : settings) TRY(Take(setting, directory, &user, &key));
-  if (key.id.empty() != key.secret.empty())
-    return ValidationError("access-key-id and secret-access-key-file belong together");
+  TRY(CheckWhole(key));
   if (!key.id.empty()) user.keys.push_back(std::move(key));
   TRY(identity::CheckUser(user));
   users->push_back(std::move(user));
+  return OkStatus();
+}
+
+Status AddAccount(const std::vector<ops::FaultSetting>& settings, const std::string& directory,
+                  std::vector<identity::DeclaredAccount>* accounts) {
+  identity::DeclaredAccount account;
+  identity::KeyPair key;
+  for (const ops::FaultSetting& setting : settings) {
+    ASSIGN_OR_RETURN(const bool of_key, TakeKey(setting, directory, &key));
+    if (of_key) continue;
+    if (setting.name == "id") {
+      ASSIGN_OR_RETURN(account.id, ValueOf(setting));
+    } else if (setting.name == "name") {
+      ASSIGN_OR_RETURN(account.name, ValueOf(setting));
+    } else {
+      return ValidationError(fmt::format(
+          "{}: there is no such setting; id, name, access-key-id and secret-access-key-file are",
+          setting.name));
+    }
+  }
+  TRY(CheckWhole(key));
+  if (!key.id.empty()) account.root = std::move(key);
+  TRY(identity::CheckAccount(account));
+  accounts->push_back(std::move(account));
   return OkStatus();
 }
 
@@ -123,6 +165,19 @@ Result<std::vector<std::string>> ParseMasterKeys(const std::string& text,
         fmt::format("{} is empty. `stator make-master-key FILE` makes a master key", source));
   }
   return keys;
+}
+
+Result<std::vector<std::string>> MasterKeysOf(const AccessSettings& settings) {
+  if (!settings.master_key_file.empty()) return ReadMasterKeys(settings.master_key_file);
+  if (settings.master_key_command.empty()) return std::vector<std::string>();
+  ASSIGN_OR_RETURN(const std::string text,
+                   ReadFromCommand("--master-key-command", settings.master_key_command));
+  return ParseMasterKeys(text, "the output of --master-key-command");
+}
+
+std::optional<std::string> CheckMasterKey(const AccessSettings& settings) {
+  if (settings.master_key_file.empty() || settings.master_key_command.empty()) return std::nullopt;
+  return "--master-key-file and --master-key-command exclude each other";
 }
 
 int MakeMasterKey(const std::string& path) {

@@ -30,9 +30,8 @@ void AddEncryptionOptions(CLI::App* app, EncryptionSettings* settings,
 // Returns a sentence if both are given.
 std::optional<std::string> CheckEncryption(const EncryptionSettings& settings);
 
-// Reads the keys; null if there are none to read. The command has kKeyCommandSeconds. kValidation,
-// with a sentence, for a file or command that gives no keys.
-inline constexpr int kKeyCommandSeconds = 30;
+// Reads the keys; null if there are none to read. kValidation, with a sentence, for a file or
+// command that gives no keys.
 Result<std::shared_ptr<const crypt::FileKeys>> OpenFileKeys(const EncryptionSettings& settings);
 
 }  // namespace stator::server

@@ -113,8 +113,10 @@ class LocalStore {
     options.account = command.store.account;
     options.shared = !engine_->capabilities().exclusive;
     options.prepare = [this] { return kv::RequireFeature(*engine_, kIdentityFeature); };
-    if (!access.master_key_file.empty()) {
-      ASSIGN_OR_RETURN(std::vector<std::string> keys, ReadMasterKeys(access.master_key_file));
+    if (const std::optional<std::string> wrong = CheckMasterKey(access))
+      return ValidationError(*wrong);
+    ASSIGN_OR_RETURN(std::vector<std::string> keys, MasterKeysOf(access));
+    if (!keys.empty()) {
       ASSIGN_OR_RETURN(access::Keyring keyring, access::Keyring::FromKeys(std::move(keys)));
       options.keyring = std::make_shared<access::Keyring>(std::move(keyring));
     }
@@ -312,6 +314,9 @@ void AddIamOptions(CLI::App* app, IamCommand* command, std::string* call) {
   app->add_option("--master-key-file", s->access.master_key_file,
                   "the key that seals the secrets of the store's users")
       ->envname("STATOR_MASTER_KEY_FILE");
+  app->add_option("--master-key-command", s->access.master_key_command,
+                  "likewise, the key that this command prints")
+      ->envname("STATOR_MASTER_KEY_COMMAND");
   app->add_option("--audit-log", s->access.audit_file, "record the call in this file")
       ->envname("STATOR_AUDIT_LOG");
   app->add_option("--account", s->account, "account id in ARNs")

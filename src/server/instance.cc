@@ -14,6 +14,7 @@
 #include "ops/delete_table.h"
 #include "ops/export_filter.h"
 #include "ops/imports.h"
+#include "ops/new_table.h"
 #include "ops/table_capacity.h"
 #include "server/open_engine.h"
 #include "server/product_chores.h"
@@ -21,6 +22,7 @@
 #include "server/store_backup_control.h"
 #include "server/store_backup_settings.h"
 #include "server/store_secret.h"
+#include "table/settings_feature.h"
 #include "transfer/encrypted_folders.h"
 
 namespace stator::server {
@@ -35,6 +37,7 @@ constexpr auto kStoreBackupPoll = std::chrono::milliseconds(2);
 constexpr int64_t kSettleMicros = 5'000'000;
 constexpr uint64_t kMostObjectBytes = uint64_t{1} << 30;     // of objects in memory
 constexpr std::string_view kIdentityFeature = "identities";  // of kv/features.cc
+constexpr int64_t kGoneAccountsMicros = 60'000'000;
 constexpr std::string_view kIdentityTopic = "identities";
 // Processes that are there need some seconds to make room; one that has died keeps its part a
 // little longer.
@@ -214,15 +217,10 @@ Status Instance::OpenRecorder() {
 }
 
 Result<std::shared_ptr<const access::Keyring>> Instance::OpenKeyring() {
-  const std::string& file = settings_.access.master_key_file;
-  std::vector<std::string> keys;
-  if (!file.empty()) {
-    ASSIGN_OR_RETURN(keys, ReadMasterKeys(file));
-  } else if (settings_.engine == EngineKind::kMemory) {
+  ASSIGN_OR_RETURN(std::vector<std::string> keys, MasterKeysOf(settings_.access));
+  if (keys.empty() && settings_.engine == EngineKind::kMemory)
     keys.push_back(secure_random_.Bytes(32));
-  } else {
-    return std::shared_ptr<const access::Keyring>();
-  }
+  if (keys.empty()) return std::shared_ptr<const access::Keyring>();
   ASSIGN_OR_RETURN(access::Keyring keyring, access::Keyring::FromKeys(std::move(keys)));
   return std::shared_ptr<const access::Keyring>(
       std::make_shared<access::Keyring>(std::move(keyring)));
@@ -254,10 +252,15 @@ Status Instance::OpenAccess() {
   identity::Identities::Options options;
   options.account = settings_.account;
   options.root = std::move(root);
+  options.accounts = access.accounts;
   options.users = access.users;
   ASSIGN_OR_RETURN(options.keyring, OpenKeyring());
   options.shared = peers_ != nullptr;
-  options.prepare = [this] { return kv::RequireFeature(*engine_, kIdentityFeature); };
+  options.prepare = [this]() -> Status {
+    TRY(kv::RequireFeature(*engine_, kIdentityFeature));
+    // What is stored of a declared account makes a record of it (identity/identities.cc).
+    return settings_.access.accounts.empty() ? OkStatus() : table::RequireAccounts(*store_);
+  };
   if (peers_ != nullptr) {
     options.announce = [this] {
       if (const Status told = peers_->messages().Announce(kIdentityTopic); !told.ok())
@@ -488,6 +491,13 @@ void Instance::OpenRest() {
   }
   AddProductChores(*environment_, *metrics_, *heat_, settings_.ttl_interval_micros,
                    {settings_.ttl_delay_micros / 1'000'000, settings_.seed}, chores_.get());
+  chores_->Add("tables of deleted accounts", kGoneAccountsMicros, [this](Chores::Pace) {
+    if (identities_ == nullptr || identities_->CountDeletedAccounts() == 0) return false;
+    ops::DropTablesOfAccounts(*store_, [this](std::string_view account) {
+      return identities_->IsDeletedAccount(account);
+    });
+    return false;
+  });
   chores_->Add("triggers", kTriggersMicros, [this](Chores::Pace pace) {
     // A move of the clock by days must not make changes too old before they are delivered.
     if (pace != Chores::Pace::kAtOnce || manual_clock_ == nullptr) return false;

@@ -1,7 +1,7 @@
 #include "server/resource_policy_keeper.h"
 
-#include <map>
-#include <string>
+#include <algorithm>
+#include <vector>
 
 #include "table/table_name.h"
 
@@ -10,50 +10,72 @@ namespace {
 
 // The policy of a table is stored before the table: it is young when its table is not there yet.
 constexpr int64_t kForgetAfterMillis = 3'600'000;
+constexpr int64_t kForgetEveryMillis = 600'000;
+constexpr size_t kForgottenAtATime = 100;
 
 }  // namespace
 
 std::optional<ops::ResourcePolicies::Policy> ResourcePolicyKeeper::Find(std::string_view id) const {
-  const auto policies = identities_.resource_policies();
-  if (policies == nullptr) return std::nullopt;
-  const auto found = policies->find(id);
-  if (found == policies->end()) return std::nullopt;
-  return Policy{found->second.record.revision, found->second.record.text};
+  const auto policy = identities_.FindResource(id);
+  if (policy == nullptr) return std::nullopt;
+  return Policy{policy->record.revision, policy->record.text};
 }
 
 guard::AttachedPolicy ResourcePolicyKeeper::FindAttached(std::string_view id) const {
-  const auto policies = identities_.resource_policies();
-  if (policies == nullptr) return {};
-  const auto found = policies->find(id);
-  if (found == policies->end() || found->second.record.text.empty()) return {};
-  return {true, found->second.compiled};
+  const auto policy = identities_.FindResource(id);
+  if (policy == nullptr || policy->record.text.empty()) return {};
+  return {true, policy->compiled};
 }
 
-Status ResourcePolicyKeeper::Alter(const std::string& id, Change change) {
-  // Other processes may have made tables that this one does not know.
-  TRY(store_.Refresh());
-  // The account of each table and stream that there is.
-  std::map<std::string, std::string, std::less<>> owners;
+ResourcePolicyKeeper::Owners ResourcePolicyKeeper::AllOwners() const {
+  Owners owners;
   for (const table::TablePtr& table : store_.List())
     owners.emplace(table->descriptor.table_id, table::AccountIn(table->descriptor.name));
   for (const stream::StreamPtr& stream : store_.ListStreams())
     owners.emplace(stream->table_id + "/" + stream->label, table::AccountIn(stream->table_name));
-  const int64_t old = store_.clock().NowMicros() / 1000 - kForgetAfterMillis;
-  const auto alter = [&](identity::ResourcePolicyRecords* records) -> Status {
-    std::erase_if(*records, [&](const auto& entry) {
-      return !owners.contains(entry.first) && entry.second.revision < old;
-    });
+  return owners;
+}
+
+Status ResourcePolicyKeeper::ForgetGone() {
+  const int64_t now = store_.clock().NowMicros() / 1000;
+  const int64_t last = forgot_millis_.load();
+  if (now >= last && now - last < kForgetEveryMillis) return OkStatus();
+  std::vector<std::string> old = identities_.ResourcesBefore(now - kForgetAfterMillis);
+  if (!old.empty()) {
+    // Other processes may have made tables that this one does not know.
+    TRY(store_.Refresh());
+    const Owners owners = AllOwners();
+    std::erase_if(old, [&owners](const std::string& id) { return owners.contains(id); });
+  }
+  const size_t count = std::min(old.size(), kForgottenAtATime);
+  for (size_t i = 0; i < count; ++i) {
+    TRY(identities_.ChangeResource(
+        old[i],
+        [](std::optional<identity::ResourcePolicyRecord>* record) {
+          record->reset();
+          return OkStatus();
+        },
+        [](const std::string&) { return std::string(); }));
+  }
+  if (count == old.size()) forgot_millis_.store(now);
+  return OkStatus();
+}
+
+Status ResourcePolicyKeeper::Alter(const std::string& id, Change change) {
+  TRY(ForgetGone());
+  const auto alter = [&](std::optional<identity::ResourcePolicyRecord>* record) -> Status {
     std::optional<Policy> before;
-    if (const auto found = records->find(id); found != records->end())
-      before = Policy{found->second.revision, found->second.text};
+    if (*record) before = Policy{(*record)->revision, (*record)->text};
     ASSIGN_OR_RETURN(std::optional<Policy> next, change(before));
-    if (next) (*records)[id] = {next->revision, std::move(next->text)};
+    if (next) *record = identity::ResourcePolicyRecord{next->revision, std::move(next->text), ""};
     return OkStatus();
   };
+  std::optional<Owners> owners;
   // Of a table that is about to be made it is not known: it counts for the default account.
-  return identities_.ChangeResources(alter, [&](const std::string& resource) {
-    const auto found = owners.find(resource);
-    return found == owners.end() ? std::string() : found->second;
+  return identities_.ChangeResource(id, alter, [&](const std::string& resource) {
+    if (!owners) owners = AllOwners();
+    const auto found = owners->find(resource);
+    return found == owners->end() ? std::string() : found->second;
   });
 }
 

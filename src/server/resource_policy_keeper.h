@@ -1,6 +1,10 @@
 // The policies of tables and streams, kept among the identities of the store.
 #pragma once
 
+#include <atomic>
+#include <map>
+#include <string>
+
 #include "base/executor.h"
 #include "guard/gate.h"
 #include "identity/identities.h"
@@ -27,14 +31,21 @@ class ResourcePolicyKeeper final : public ops::ResourcePolicies,
   // When no request is under way: waits for the changes that have begun.
   void Stop() { changes_.Stop(); }
 
-  bool any() const override { return identities_.resource_policies() != nullptr; }
+  bool any() const override { return identities_.any_resources(); }
   guard::AttachedPolicy FindAttached(std::string_view id) const override;
 
  private:
   static constexpr size_t kMostWaiting = 16;
 
+  // The account of each table and stream that there is.
+  using Owners = std::map<std::string, std::string, std::less<>>;
+  Owners AllOwners() const;
+  // Forgets policies whose table or stream is gone, from time to time.
+  Status ForgetGone();
+
   identity::Identities& identities_;
   table::Store& store_;
+  std::atomic<int64_t> forgot_millis_{0};
   WorkerPool changes_{1, kMostWaiting};
 };
 

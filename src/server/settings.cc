@@ -132,11 +132,12 @@ std::optional<std::string> SettleAccess(const CLI::App& serve, bool speaks_as_lo
   if (access->off_is_said && access->mode != AuthMode::kOff)
     return "--insecure contradicts --auth=warn and --auth=enforce";
   if (access->mode == AuthMode::kOff) {
-    for (const char* option : {"--master-key-file", "--audit-log"}) {
+    for (const char* option : {"--master-key-file", "--master-key-command", "--audit-log"}) {
       if (serve.count(option) > 0)
         return fmt::format("{} needs --auth=warn or --auth=enforce", option);
     }
   }
+  if (std::optional<std::string> wrong = CheckMasterKey(*access)) return wrong;
   access->off_is_said = access->off_is_said || speaks_as_local || serve.count("--auth") > 0;
   access->root_key_file_given = serve.count("--root-key-file") > 0;
   Result<std::optional<identity::KeyPair>> root = RootKeyOfEnvironment();
@@ -321,6 +322,9 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
   app->add_option("--master-key-file", s->access.master_key_file,
                   "seals the secrets of users that IAM's calls make; not for --auth=off")
       ->envname("STATOR_MASTER_KEY_FILE");
+  app->add_option("--master-key-command", s->access.master_key_command,
+                  "likewise, the key that this command prints")
+      ->envname("STATOR_MASTER_KEY_COMMAND");
   app->add_option("--audit-log", s->access.audit_file,
                   "write who did what in this file, as CloudTrail does; not for --auth=off")
       ->envname("STATOR_AUDIT_LOG");

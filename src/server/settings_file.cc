@@ -24,8 +24,9 @@
 namespace stator::server {
 namespace {
 
-constexpr std::array<std::string_view, 8> kSections = {
-    "serve", "model", "faults", "throttling", "auto-scaling", "users", "functions", "triggers"};
+constexpr std::array<std::string_view, 9> kSections = {"serve",      "model",        "faults",
+                                                       "throttling", "auto-scaling", "accounts",
+                                                       "users",      "functions",    "triggers"};
 
 [[noreturn]] void Fail(const std::string& message) {
   throw CLI::ConfigError(message, CLI::ExitCodes::ConfigError);
@@ -142,6 +143,9 @@ std::vector<CLI::ConfigItem> SettingsFile::from_config(std::istream& input) cons
   });
 
   const std::string directory = std::filesystem::path(file).parent_path().string();
+  TakeEach(file, root, "accounts", [&](const std::vector<ops::FaultSetting>& account) {
+    return AddAccount(account, directory, &settings_.access.accounts);
+  });
   TakeEach(file, root, "users", [&](const std::vector<ops::FaultSetting>& user) {
     return AddUser(user, directory, &settings_.access.users);
   });
