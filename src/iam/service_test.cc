@@ -547,6 +547,72 @@ TEST_F(IamTest, ChangesReachOtherProcesses) {
   EXPECT_TRUE(other->Fresh().ok());
 }
 
+// Of policies of tables each process reads and compiles the one that has changed.
+TEST_F(IamTest, PoliciesOfTablesReachOtherProcessesOneByOne) {
+  identity::Identities::Options options = Options();
+  options.shared = true;
+  const auto other =
+      identity::Identities::Open(engine_, clock_, random_, std::move(options)).value();
+  const auto put = [&](identity::Identities& process, const std::string& id,
+                       const std::string& text, const std::string& owner = "") {
+    return process.ChangeResource(
+        id,
+        [&](std::optional<identity::ResourcePolicyRecord>* record) {
+          if (text.empty()) {
+            record->reset();
+          } else {
+            *record = identity::ResourcePolicyRecord{1, text, ""};
+          }
+          return OkStatus();
+        },
+        [&](const std::string& resource) -> std::string { return resource == id ? owner : "111111111111"; });
+  };
+  const auto policy = [](size_t spaces) {
+    return R"({"Version":"2012-10-17","Statement":{"Effect":"Deny","Principal":"*",)"
+           R"("Action":"dynamodb:GetItem","Resource":"*"}})" +
+           std::string(spaces, ' ');
+  };
+  EXPECT_FALSE(identities_->any_resources());
+  ASSERT_TRUE(put(*identities_, "one", policy(0)).ok());
+  ASSERT_TRUE(put(*identities_, "two", policy(1)).ok());
+  EXPECT_EQ(other->FindResource("one"), nullptr);
+  ASSERT_TRUE(other->Refresh().ok());
+  const auto one = other->FindResource("one");
+  ASSERT_NE(one, nullptr);
+  EXPECT_NE(one->compiled, nullptr);
+  EXPECT_EQ(one->record.account, kAccount);
+
+  ASSERT_TRUE(put(*identities_, "two", policy(2)).ok());
+  ASSERT_TRUE(other->Refresh().ok());
+  EXPECT_EQ(other->FindResource("two")->record.text, policy(2));
+  EXPECT_EQ(other->FindResource("one"), one) << "only what changed is made";
+  ASSERT_TRUE(put(*other, "one", "").ok());
+  ASSERT_TRUE(identities_->Refresh().ok());
+  EXPECT_EQ(identities_->FindResource("one"), nullptr);
+  EXPECT_EQ(identities_->ResourcesBefore(2), std::vector<std::string>{"two"});
+  EXPECT_TRUE(identities_->ResourcesBefore(1).empty());
+  Open();
+  EXPECT_EQ(identities_->FindResource("two")->record.text, policy(2));
+  EXPECT_EQ(identities_->FindResource("one"), nullptr);
+
+  // Half of the bound is for everyone, the other half is shared; sums follow each change.
+  bounds_.resource_text = 4 * policy(0).size();
+  Open();
+  ASSERT_TRUE(put(*identities_, "two", "").ok());
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(put(*identities_, "a", policy(0), "111111111111").ok());
+    ASSERT_TRUE(put(*identities_, "b", policy(0), "111111111111").ok());
+    const Status third = put(*identities_, "c", policy(1), "222222222222");
+    ASSERT_FALSE(third.ok());
+    EXPECT_EQ(third.error().code(), ErrorCode::kLimitExceeded);
+    ASSERT_TRUE(put(*identities_, "b", "").ok());
+    ASSERT_TRUE(put(*identities_, "a", "").ok());
+  }
+  const Status large = put(*identities_, "a", policy(4 * policy(0).size()), "111111111111");
+  ASSERT_FALSE(large.ok());
+  EXPECT_NE(large.error().message().find("together may have"), std::string::npos);
+}
+
 // Calls act in the account of their key.
 TEST_F(IamTest, AccountsKeepTheirIdentitiesApart) {
   const std::string made = Ok("Action=CreateAccount&AccountId=222222222222&AccountName=blue");

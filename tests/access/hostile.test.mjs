@@ -38,6 +38,10 @@ const users = {
       StringEqualsIfExists: { 'dynamodb:Select': 'SPECIFIC_ATTRIBUTES', 'dynamodb:ReturnValues': ['NONE', 'UPDATED_OLD', 'UPDATED_NEW'] },
     },
   }],
+  tagger: [
+    { Effect: 'Allow', Action: ['dynamodb:CreateTable', 'dynamodb:TagResource'], Resource: '*', Condition: { StringEquals: { 'aws:RequestTag/team': 'blue' } } },
+    { Effect: 'Allow', Action: 'dynamodb:DescribeTable', Resource: '*', Condition: { StringEquals: { 'aws:ResourceTag/team': 'red' } } },
+  ],
   streamer: [{ Effect: 'Allow', Action: ['dynamodb:GetShardIterator', 'dynamodb:DescribeStream'], Resource: `${kArn}/stream/*` }],
 };
 
@@ -291,4 +295,50 @@ test('signatures: what they do not cover opens nothing', async () => {
     assert.equal(nameOf(await post({ ...lax.headers, 'x-amz-content-sha256': sha }, body)), 'InvalidSignatureException');
   }
   await stillThere();
+});
+
+// A caller who may only make blue tables makes none that counts as red.
+test('tags: those that occur twice, or differ by case, count as the table has them', async () => {
+  const tagger = as('tagger');
+  const create = (TableName, ...tags) => tagger.CreateTable({
+    TableName, BillingMode: 'PAY_PER_REQUEST', KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+    AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], Tags: tags.map(([Key, Value]) => ({ Key, Value })),
+  });
+  await refused(create('blue-red', ['team', 'blue'], ['team', 'red']));
+  await refused(create('Blue-red', ['Team', 'blue'], ['TEAM', 'red']));
+  const made = { 'red-blue': [['team', 'red'], ['team', 'blue']], 'two-cases': [['team', 'blue'], ['Team', 'red']], 'two-others': [['Team', 'red'], ['TEAM', 'blue']] };
+  for (const [TableName, tags] of Object.entries(made)) {
+    await create(TableName, ...tags);
+    await refused(tagger.DescribeTable({ TableName }));
+  }
+  const ResourceArn = `arn:aws:dynamodb:us-east-1:${kAccount}:table/red-blue`;
+  await refused(tagger.TagResource({ ResourceArn, Tags: [{ Key: 'team', Value: 'blue' }, { Key: 'team', Value: 'red' }] }));
+  await refused(tagger.TagResource({ ResourceArn, Tags: [{ Key: 'TEAM', Value: 'red' }] }));
+  await tagger.TagResource({ ResourceArn, Tags: [{ Key: 'team', Value: 'blue' }, { Key: 'TEAM', Value: 'red' }] });
+  await refused(tagger.DescribeTable({ TableName: 'red-blue' }));
+});
+
+test('bodies: a member that occurs twice is judged as it is executed', async () => {
+  const url = new URL(server.endpoint);
+  const signer = new SignatureV4({ service: 'dynamodb', region: 'us-east-1', credentials: credentials.mallory, sha256: Sha256 });
+  const own = JSON.stringify(mine), foreign = JSON.stringify(theirs);
+  const bodies = [
+    ['GetItem', (a, b) => `{"TableName":"notes","Key":${a},"Key":${b}}`],
+    ['BatchGetItem', (a, b) => `{"RequestItems":{"notes":{"Keys":[${a}]}},"RequestItems":{"notes":{"Keys":[${b}]}}}`],
+    ['BatchGetItem', (a, b) => `{"RequestItems":{"notes":{"Keys":[${a}]},"notes":{"Keys":[${b}]}}}`],
+    ['GetItem', (a, b) => `{"TableName":"notes","Key":{"owner":${JSON.stringify(JSON.parse(a).owner)},"owner":${JSON.stringify(JSON.parse(b).owner)},"id":{"S":"1"}}}`],
+    ['GetItem', (a, b) => `{"TableName":"notes","Key":{"owner":{"S":"${JSON.parse(a).owner.S}","S":"${JSON.parse(b).owner.S}"},"id":{"S":"1"}}}`],
+    ['GetItem', (a, b) => `{"TableName":"notes","Key":${a},"\\u004bey":${b}}`],
+    ['Query', (a, b) => `{"TableName":"notes","KeyConditionExpression":"#o = :o","ExpressionAttributeNames":{"#o":"owner"},"ExpressionAttributeValues":{":o":${JSON.stringify(JSON.parse(a).owner)},":o":${JSON.stringify(JSON.parse(b).owner)}}}`],
+  ];
+  for (const [operation, make] of bodies) {
+    for (const body of [make(own, foreign), make(foreign, own)]) {
+      const { headers } = await signer.sign({
+        method: 'POST', protocol: 'http:', hostname: url.hostname, port: Number(url.port), path: '/', query: {},
+        headers: { host: url.host, ...json, 'x-amz-target': `DynamoDB_20120810.${operation}` }, body,
+      });
+      const reply = await post(headers, body);
+      assert.ok(!reply.text.includes(kSecret), `${body}: ${reply.text}`);
+    }
+  }
 });
