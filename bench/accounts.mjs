@@ -120,7 +120,7 @@ if (keys.length > 0) {
     console.log(`PutResourcePolicy: ${await measure(kCalls, (i) => ddb(at(i), 'PutResourcePolicy', { ResourceArn: arn(at(i).account, 'orders0'), Policy: tablePolicy(at(i).account, 'orders0', i + 1) }))}`);
   }
   console.log(`CreateUser: ${await measure(kCalls, (i) => iam(at(i), { Action: 'CreateUser', UserName: `more${i}` }))}`);
-  console.log(`CreateAccount: ${await measure(Math.min(kCalls, 10_000 - keys.length), (i) => iam(kRoot, { Action: 'CreateAccount', AccountId: String(900_000_000_000 + i) }))}`);
+  if (keys.length < 10_000) console.log(`CreateAccount: ${await measure(Math.min(kCalls, 10_000 - keys.length), (i) => iam(kRoot, { Action: 'CreateAccount', AccountId: String(900_000_000_000 + i) }))}`);
 }
 console.log(`${megabytes()} MB at the end`);
 await server.stop();

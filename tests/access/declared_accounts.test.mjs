@@ -90,7 +90,7 @@ test('IAM\'s calls work in it and leave what is declared', async () => {
   await refused(iam('blue', 'DeleteUser', { UserName: 'alice' }), 'UnmodifiableEntityException', 'declared in stator.toml');
   await refused(iam('blue', 'CreateUser', { UserName: 'Alice' }), 'EntityAlreadyExistsException');
   await refused(iam('blue', 'UpdateAccessKey', { AccessKeyId: keys.blue.accessKeyId, Status: 'Inactive' }), 'UnmodifiableEntityException');
-  // Of another account's key it is not told whether there is one.
+  // The answer does not tell whether there is such a key of another account.
   await refused(iam('blue', 'UpdateAccessKey', { AccessKeyId: keys.root.accessKeyId, Status: 'Inactive' }), 'NoSuchEntityException');
   assert.match(command('account', 'create', '--account-id', kBlue).stderr, /EntityAlreadyExists/);
   assert.match(command('account', 'delete', '--account-id', kBlue).stderr, /declared where the server was started/);
