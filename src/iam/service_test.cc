@@ -565,7 +565,9 @@ TEST_F(IamTest, PoliciesOfTablesReachOtherProcessesOneByOne) {
           }
           return OkStatus();
         },
-        [&](const std::string& resource) -> std::string { return resource == id ? owner : "111111111111"; });
+        [&](const std::string& resource) -> std::string {
+          return resource == id ? owner : "111111111111";
+        });
   };
   const auto policy = [](size_t spaces) {
     return R"({"Version":"2012-10-17","Statement":{"Effect":"Deny","Principal":"*",)"

@@ -50,8 +50,8 @@ Status CheckUser(const DeclaredUser& user);
 
 // Returns the records of the default account, whose root key is `root`, and of the others, by
 // account. Ids follow from the names, so all servers with the same users agree on them. Secrets are
-// sealed with `keyring`. kValidation for an id or a name that occurs twice, for a user of an account
-// that there is not, and for what CheckAccount and CheckUser refuse.
+// sealed with `keyring`. kValidation for an id or a name that occurs twice, for a user of an
+// account that there is not, and for what CheckAccount and CheckUser refuse.
 using DeclaredRecords = std::map<std::string, access::Records, std::less<>>;
 Result<DeclaredRecords> RecordsOf(const std::string& account, const std::optional<KeyPair>& root,
                                   const std::vector<DeclaredAccount>& accounts,
