@@ -20,11 +20,11 @@ class Proxy {
     const proxy = new Proxy();
     proxy.hook = () => undefined;
     proxy.server = http.createServer(async (asked, reply) => {
-      const chunks = [];
-      for await (const chunk of asked) chunks.push(chunk);
-      const body = Buffer.concat(chunks);
-      const operation = (asked.headers['x-amz-target'] ?? '').split('.')[1];
       try {
+        const chunks = [];
+        for await (const chunk of asked) chunks.push(chunk);  // throws where the client is killed while it sends
+        const body = Buffer.concat(chunks);
+        const operation = (asked.headers['x-amz-target'] ?? '').split('.')[1];
         const answered = await proxy.hook(operation, body, asked);
         if (answered === 'hang') return;
         const answer = answered ?? await request(endpoint, { method: asked.method, path: asked.url, headers: { ...asked.headers }, body });

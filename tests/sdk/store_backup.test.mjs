@@ -388,7 +388,11 @@ class Bucket {
   async listen() {
     this.server = http.createServer(async (request, reply) => {
       const chunks = [];
-      for await (const chunk of request) chunks.push(chunk);
+      try {
+        for await (const chunk of request) chunks.push(chunk);
+      } catch {
+        return;  // the client has gone
+      }
       const { status = 200, headers = {}, body = '' } = this.answer(request, Buffer.concat(chunks));
       reply.writeHead(status, { 'Content-Length': headers['Content-Length'] ?? Buffer.byteLength(body), ...headers });
       reply.end(request.method === 'HEAD' ? undefined : body);
