@@ -99,8 +99,8 @@ test('a new key takes over at a start, with backups, and the old one opens nothi
   const fresh = randomBytes(32).toString('base64');
   fs.writeFileSync(keyFile, `${fresh}\n${old}\n`);
   server = await start();
-  assert.match(server.output, /encryption_key_renewed/);
-  assert.match(server.output, /backup_keys_renewed/);
+  await server.logged(/encryption_key_renewed/);
+  await server.logged(/backup_keys_renewed/);
   assert.equal(await get(1), 'plain-value');
   await server.stop();
   fs.writeFileSync(keyFile, `${old}\n`);

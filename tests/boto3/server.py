@@ -11,6 +11,7 @@ import urllib.request
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("STATOR_BIN", str(REPOSITORY / "build/release/stator"))
+PATIENCE = 120  # seconds that a server may take to start, to log a line or to stop, on a busy machine
 
 
 class Server:
@@ -29,7 +30,7 @@ class Server:
             + os.environ.get("STATOR_ARGS", "").split() + list(args),
             stdout=self.log, stderr=subprocess.STDOUT)
         self.endpoint = f"http://127.0.0.1:{port}"
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end and self.process.poll() is None:
             try:
                 urllib.request.urlopen(self.endpoint + "/health/ready", timeout=1).close()
@@ -41,11 +42,19 @@ class Server:
         self.log.seek(0)
         output = self.log.read()
         self._remove()
-        raise RuntimeError(f"{BINARY} was not ready within 60 s:\n{output}")
+        raise RuntimeError(f"{BINARY} was not ready within {PATIENCE} s:\n{output}")
 
     def logged(self, pattern):
-        """What the group of the pattern matches in the log so far."""
-        return re.search(pattern, pathlib.Path(self.log.name).read_text()).group(1)
+        """Waits until the pattern matches in the log, and returns what its group matches."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            text = pathlib.Path(self.log.name).read_text()
+            found = re.search(pattern, text)
+            if found:
+                return found.group(1)
+            if time.monotonic() > end:
+                raise RuntimeError(f"no {pattern} in\n{text}")
+            time.sleep(0.01)
 
     def stop(self):
         """SIGTERM; fails unless the server drains and ends with 0."""
@@ -53,7 +62,7 @@ class Server:
             return
         self.process.terminate()
         try:
-            code = self.process.wait(15)
+            code = self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             code = self.process.wait()

@@ -176,7 +176,7 @@ describe('a server whose cluster has trouble', () => {
     assert.equal((await put(server.endpoint, 'votes', 'b')).status, 200, 'other tables work');
     assert.equal((await ready(server)).status, 200);
     const says = new RegExp(`The object ${object} of the pool .{1,2}stator.{1,2} is missing. It was not removed by Stator; bring it back from a backup.`);
-    assert.match(server.output, says);
+    await server.logged(says);
     assert.match((await statusOf(store)).stdout, says);
   });
 
@@ -245,7 +245,7 @@ describe('a server whose cluster has trouble', () => {
     try {
       const refused = await until(({ status }) => status !== 200, () => put(server.endpoint, 'music', 'c', { timeout: 60000 }));
       assertRetriable(refused, 'a write');
-      assert.match(server.output, /The pool .{1,2}stator.{1,2} is full: the cluster has no space left for it; add OSDs or delete data/);
+      await server.logged(/The pool .{1,2}stator.{1,2} is full: the cluster has no space left for it; add OSDs or delete data/);
       const unready = await until(({ status }) => status === 503, () => ready(server));
       assert.match(unready.text, /^The pool "stator" is full: the cluster has no space left for it/);
       assert.equal((await get(server.endpoint, 'music', 'a')).status, 200, 'reads go on');

@@ -258,7 +258,7 @@ test('a damaged, missing or swapped file is refused by name, and no table is lef
   await world.start();
   assert.equal(await world.outcome(arns[0]), 'gone');
   assert.equal(await world.outcome(arns[1]), 'AVAILABLE');
-  assert.match(world.server.output, /backup_not_read.*manifest\.json is damaged/);
+  await world.server.logged(/backup_not_read.*manifest\.json is damaged/);
 }));
 
 // A tmpfs of its own at `root`.

@@ -46,7 +46,7 @@ describe('file descriptors', () => {
   const limit = 320;
   const few = { args: ['--io-threads', '2'], under: ['prlimit', `--nofile=${limit}:${limit}`] };
   test('connections leave descriptors for the engine, and probes of health are answered', ours, () => withServer(few, async (server, judge) => {
-    assert.match(server.output, /open_files_limit=320/);
+    await server.logged(/open_files_limit=320/);
     const sockets = [];
     await judge.watch(async () => {
       for (let i = 0; i < limit + 80; i++) sockets.push(await connect(server));

@@ -87,7 +87,7 @@ test('a damaged data file is an error by name, never an absent item', ours, asyn
       }
     }
     assert.ok(named > 0, 'the damage was not noticed');
-    assert.ok(server.output.includes(path.basename(table)), `the log does not name ${path.basename(table)}:\n${server.output}`);
+    await server.logged(new RegExp(path.basename(table)));
     await server.stop();
   }
   fs.rmSync(server.dataDir, { recursive: true, force: true });

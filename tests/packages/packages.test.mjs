@@ -79,6 +79,10 @@ async function startAndWait(command, args, port, options = {}) {
   }
   assert.fail(`${command} ${args.join(' ')} was not ready (${code ?? 'still running'}):\n${output}`);
 }
+// Waits until the condition holds: what another process tells is read a little later.
+async function eventually(condition, what) {
+  for (const end = Date.now() + kReadyMillis; !condition(); await delay(20)) assert.ok(Date.now() < end, what());
+}
 async function stop({ child }) {
   const ended = new Promise((resolve) => { child.once('exit', (code, signal) => resolve(code ?? signal)); });
   child.kill('SIGTERM');
@@ -204,12 +208,10 @@ test('the Debian package installs, serves by its unit, keeps data over an upgrad
     const socket = await listenForDatagrams(path.join(system, name), told);
     const server = await startAndWait(...within(system, [...setting('ExecStart').split(' '), '--port', String(port), ...more], { user: `${id[1]}:${id[2]}` }), port,
       { env: { ...kBareEnvironment, NOTIFY_SOCKET: name, WATCHDOG_USEC: '3000000' } });
-    const end = Date.now() + 60000;
-    while (!(told.includes('READY=1') && told.includes('WATCHDOG=1')) && Date.now() < end) await delay(50);
-    assert.ok(told.includes('READY=1') && told.includes('WATCHDOG=1'), `the supervisor was told ${told.join(', ')}`);
+    await eventually(() => told.includes('READY=1') && told.includes('WATCHDOG=1'), () => `the supervisor was told ${told.join(', ')}`);
     await use(server);
     assert.equal(await stop(server), 0, server.output());
-    assert.ok(told.includes('STOPPING=1'));
+    await eventually(() => told.includes('STOPPING=1'), () => `the supervisor was told ${told.join(', ')}`);
     socket.kill('SIGKILL');
   };
 

@@ -91,6 +91,16 @@ const kOneServerOnly = {
 // Options of a test whose expectations hold for one server only.
 export const oneServerOnly = (why) => ({ skip: onCluster ? `three servers: ${kOneServerOnly[why]}` : false });
 
+// Waits until the output of a server matches, and returns the first group. A line reaches this process a moment after an answer that
+// the server sent later.
+async function logged(server, pattern, within = kPatienceMillis) {
+  const end = Date.now() + within;
+  for (let found; ; await delay(5)) {
+    if ((found = pattern.exec(server.output)) !== null) return found[1];
+    assert.ok(Date.now() < end, `no ${pattern} in\n${server.output}`);
+  }
+}
+
 const kServersOfCluster = 3;
 
 // Hands each request to the next one of several servers, as a load balancer would.
@@ -166,6 +176,7 @@ class ServersOfCluster {
   }
   get output() { return this.servers.map((server) => server.output).join('----\n'); }
   get child() { return this.servers[0].child; }
+  logged(pattern, within) { return logged(this, pattern, within); }
   get endpoints() { return this.servers.map((server) => server.endpoint); }
 
   async kill() {
@@ -242,14 +253,7 @@ export class Server {
     throw new Error(`${binary} ${all.join(' ')} was not ready within ${readyWithin} ms:\n${server.output}`);
   }
 
-  // Waits until the output matches, and returns the first group.
-  async logged(pattern, within = kPatienceMillis) {
-    const end = Date.now() + within;
-    for (let found; ; await delay(5)) {
-      if ((found = pattern.exec(this.output)) !== null) return found[1];
-      assert.ok(Date.now() < end, `no ${pattern} in\n${this.output}`);
-    }
-  }
+  logged(pattern, within) { return logged(this, pattern, within); }
 
   async kill() {
     this.child.ref();

@@ -668,7 +668,7 @@ describe('settings without effect', options, () => {
       await resource.create();
       const entry = async () => (await manage('GET', '/status')).tables.find(({ name }) => name === 'shown');
       assert.deepEqual((await entry()).without_effect, ['SSESpecification', 'TableClass']);
-      assert.match(server.output, /settings_without_effect table=shown settings=SSESpecification,TableClass/);
+      await server.logged(/settings_without_effect table=shown settings=SSESpecification,TableClass/);
       await resource.apply({ server_side_encryption: undefined, table_class: undefined });
       assert.equal('without_effect' in (await entry()), false);
     } finally {
