@@ -42,7 +42,7 @@ const nextHour = () => manage('POST', '/clock', { advance: '61m' });
 async function waitFor(what, look, { pending, target, twice = false, absent = 21 }) {
   let seen = 0;
   let missing = 0;
-  for (let i = 0, pause = 5; i < 60; i++, pause = Math.min(pause * 2, 400)) {
+  for (let i = 0, pause = 5; i < 300; i++, pause = Math.min(pause * 2, 400)) {
     const status = await look();
     if (target.includes(status)) {
       if (++seen === (twice ? 2 : 1)) return;

@@ -194,6 +194,7 @@ describe('tumbling windows', { skip: own ? false : 'needs a server of its own' }
     const uuid = await create('web');
     await put(1);
     await until(() => calls.length === 1);
+    await until(async () => (await mappingOf(uuid)).shards.some((one) => one.window?.state_bytes > 2));  // the answer has come
     assert.equal((await mappings.update(uuid, { TumblingWindowInSeconds: 0 })).body.TumblingWindowInSeconds, 0);
     await until(() => calls.length === 2);
     assert.deepEqual([calls[1].isFinalInvokeForWindow, calls[1].state], [true, { sum: 1 }]);
