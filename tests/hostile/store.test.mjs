@@ -127,7 +127,7 @@ test('a dropped table gives its disk back, also when the server is killed in bet
     for (const kill of [false, true]) {
       await createTable(server);
       for (let i = 0; i < 300; i++) await put(server, i, 100_000);
-      assert.ok(bytesOfTables(dataDir) > 15 << 20, 'nothing was flushed');
+      await wait(() => bytesOfTables(dataDir) > 15 << 20, 'nothing was flushed');
       await ok(server, 'DeleteTable', { TableName });
       if (kill) {
         await server.kill();

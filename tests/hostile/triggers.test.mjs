@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { FunctionHost, mappingsOf, triggersOf, until } from '../sdk/functions.mjs';
 import { call, isStator, request, Server } from '../sdk/harness.mjs';
-import { Judge } from './judge.mjs';
+import { Judge, watchOf } from './judge.mjs';
 
 const ours = {
   skip: process.env.STATOR_ENDPOINT || !isStator ? 'the server is not ours' : process.env.STATOR_CLUSTER_CONF ? 'the servers have a cluster' : false,
@@ -24,7 +24,8 @@ const kBudget = 64, kInFlight = 512;
 const kAllowed = (kBudget + kInFlight + 200) * kMB;
 // Beyond the bound of the account is one change at a time, with what rendering it takes.
 const kOneChange = 16 * kMB;
-const kStopMillis = 30000;
+// docs/limits.md: 20 s; the rest is for a loaded machine.
+const kStopMillis = 60000;
 
 // Starts a server with functions NAME0, NAME1, ... behind `url`, and a table with a stream of `shards` shards.
 async function start(t, functions, shards) {
@@ -159,10 +160,10 @@ test('costly filters hold neither /metrics nor calls nor a stop', ours, async (t
     let slowest = 0;
     for (let round = 0; round < 20; round++) {
       for (const [name, one] of Object.entries(calls)) {
-        const started = performance.now();
+        const watch = watchOf(server);
         const reply = await one();
         assert.equal(reply.status, 200, name);
-        slowest = Math.max(slowest, performance.now() - started);
+        slowest = Math.max(slowest, watch.millis);
       }
     }
     t.diagnostic(`slowest call ${slowest.toFixed(0)} ms`);

@@ -29,7 +29,7 @@ export const isLocal = target === 'local';
 // Options of a test that holds for the reference, but not for the peers.
 export const referenceOnly = (reason) => ({ skip: isStator ? false : `${target}: ${reason}` });
 
-async function freePort() {
+export async function freePort() {
   const probe = net.createServer();
   probe.listen(0, '127.0.0.1');
   await once(probe, 'listening');
@@ -201,7 +201,7 @@ export class Server {
   // Starts the binary and waits until it is ready. Fails with its output if it exits first. `spawned` is called with the
   // process as soon as there is one. `dataDir`: null: no directory is named. `env`: variables for it. `readyPath`: the page that
   // says so, for servers that take no writes. `under`: a command that becomes the server, such as prlimit with its arguments.
-  static async startOne({ args = [], dataDir, port, readyWithin = kPatienceMillis, readyPath = '/health/ready', spawned = () => {}, env = {}, under = [] } = {}) {
+  static async startOne({ args = [], dataDir, port, readyWithin = kPatienceMillis, readyPath = '/health/ready', spawned = () => {}, env = {}, under = [], tries = 5 } = {}) {
     const server = new Server();
     server.ownsDirectory = dataDir === undefined;
     // null: the server keeps its data elsewhere.
@@ -250,6 +250,11 @@ export class Server {
     server.child.ref();
     if (!gone) server.child.kill('SIGKILL');
     await server.exited;
+    // Another program took the port that was free a moment ago: the next one.
+    if (port === undefined && tries > 1 && /cannot_listen .*port \d+: Address already in use/.test(server.output)) {
+      if (server.ownsDirectory) fs.rmSync(server.dataDir, { recursive: true, force: true });
+      return Server.startOne({ args, dataDir, readyWithin, readyPath, spawned, env, under, tries: tries - 1 });
+    }
     throw new Error(`${binary} ${all.join(' ')} was not ready within ${readyWithin} ms:\n${server.output}`);
   }
 
