@@ -259,7 +259,7 @@ test('a server that hangs does not hold a stop', async () => {
   const from = performance.now();
   assert.deepEqual((await own.stop()).code, 0);
   // A call may take 60 s, and is tried five times.
-  assert.ok(performance.now() - from < 30_000, 'the stop waited for the call');
+  assert.ok(performance.now() - from < 50_000, 'the stop waited for the call');
   hangs.closeAllConnections();
   hangs.close();
 });

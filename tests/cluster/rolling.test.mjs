@@ -53,19 +53,19 @@ class Balancer {
     this.servers = servers;
     this.listener = net.createServer((client) => this.connect(client));
     this.stopped = false;
-    this.looking = this.look();
+    // One after the other of each server, so that an answer of one that is slow does not keep it from seeing that another stops.
+    this.looking = Promise.all(servers.map((_, i) => this.look(i)));
   }
   async listen() {
     await new Promise((resolve) => this.listener.listen(0, '127.0.0.1', resolve));
     this.port = this.listener.address().port;
     await until(() => this.ready.size === this.servers.length, 'the balancer sees all servers');
   }
-  async look() {
+  async look(i) {
     while (!this.stopped) {
-      await Promise.all(this.servers.map(async (server) => {
-        const { status } = await page(server, '/health/ready').catch(() => ({ status: 0 }));
-        if (status === 200) this.ready.add(server.port); else this.ready.delete(server.port);
-      }));
+      const server = this.servers[i];
+      const { status } = await page(server, '/health/ready').catch(() => ({ status: 0 }));
+      if (status === 200) this.ready.add(server.port); else this.ready.delete(server.port);
       await delay(100);
     }
   }
