@@ -42,7 +42,7 @@ async function table(server, more = {}) {
   });
   const status = created.body?.TableDescription?.TableStatus;
   if (created.status !== 200) throw new Error(`CreateTable: ${JSON.stringify(created.body)}`);
-  for (let i = 0; i < 200; i++) {
+  for (let i = 0; i < 2400; i++) {
     const { body } = await call(server, 'DescribeTable', { TableName });
     if (body.Table.TableStatus === 'ACTIVE') return { TableName, status, arn: body.Table.TableArn, stream: body.Table.LatestStreamArn };
     await new Promise((resolve) => setTimeout(resolve, 50));
