@@ -28,6 +28,7 @@ after(async () => {
 
 async function open(page, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, offline: true, ...options });
+  context.setDefaultTimeout(60_000);  // a machine that is busy fails no test
   const opened = await context.newPage();
   opened.problems = [];
   opened.on('pageerror', (error) => opened.problems.push(error.message));
