@@ -19,7 +19,7 @@ after(async () => {
 
 const simulate = (scenario) => request(server.endpoint, {
   method: 'POST', path: '/_stator/simulate', headers: { 'Content-Type': 'application/json', 'X-Stator-Management': 'true' },
-  body: JSON.stringify({ scenario }), timeout: 30000,
+  body: JSON.stringify({ scenario }), timeout: 240000,  // a few simulations of two seconds of a processor each, one after the other
 });
 for (const [name, scenario, message] of [
   ['a header of 130,900 tables', `[a${'.b'.repeat(130_900)}]\nx=1`, /more than 64 dots/],
@@ -42,7 +42,7 @@ test('of many simulations few wait, the others are refused at once, and reports 
   let others;
   const replies = await judge.watch(() => {
     const playing = Array.from({ length: 40 }, () => simulate(traffic('{ type = "uniform", count = 1000000 }', 90_000)));
-    others = request(server.endpoint, { method: 'GET', path: '/_stator/pulse', headers: { 'X-Stator-Management': 'true' }, timeout: 30000 });
+    others = request(server.endpoint, { method: 'GET', path: '/_stator/pulse', headers: { 'X-Stator-Management': 'true' }, timeout: 240000 });
     return Promise.all(playing);
   });
   assert.equal((await others).status, 200);
