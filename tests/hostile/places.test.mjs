@@ -98,8 +98,9 @@ test('backups in memory that wait keep what is overwritten once', ours, async (c
     await fill(letter);
     peak = Math.max(peak, residentBytes(server));
   }
-  // 40 MB, and once more for each letter that a backup saw. With a copy for each backup it was 2.6 GB.
-  assert.ok(peak < 1.2e9, `the process has ${(peak / 1e6).toFixed(0)} MB`);
+  // 40 MB, and once more for each letter that a backup saw: 0.7 GB, and 1.4 GB where this client stands still now and then. With a copy for
+  // each backup it was 2.6 GB.
+  assert.ok(peak < 1.9e9, `the process has ${(peak / 1e6).toFixed(0)} MB`);
   await must(server, 'DescribeTable', { TableName: 'items' });
 });
 
