@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "simulate/toml_section.h"
@@ -452,13 +453,12 @@ Result<Scenario> ParseScenario(std::string_view text, const std::string& file) {
     ReadPrices(*prices, &s.prices);
     s.has_prices = true;
   }
+  std::set<std::string> names;
   for (Section& section : root.List("table")) {
     s.tables.push_back(ReadTable(section));
-    for (size_t i = 0; i + 1 < s.tables.size(); ++i) {
-      if (s.tables[i].definition.name == s.tables.back().definition.name) {
-        section.Fail("name", "there is a table of this name already");
-      }
-    }
+    const std::string& name = s.tables.back().definition.name;
+    if (!name.empty() && !names.insert(name).second)
+      section.Fail("name", "there is a table of this name already");
   }
   if (s.tables.empty()) root.Fail("", "there is no [[table]]");
   for (TableScenario& table : s.tables) table.definition.has_sort_key = false;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/thread_cpu_clock.h"
+
 namespace stator::simulate {
 namespace {
 
@@ -170,6 +172,20 @@ TEST(ScenarioReaderTest, SaysWhereAndWhatIsWrong) {
   }
   EXPECT_EQ(ReadScenario("/does/not/exist.toml").error().message(),
             "/does/not/exist.toml: cannot be read");
+}
+
+// The server and `stator mcp` read what strangers send, 256 KB of it.
+TEST(ScenarioReader, ManyTablesTakeTimeInProportion) {
+  const auto micros_of = [](int tables) {
+    std::string text;
+    for (int i = 0; i < tables; ++i) text += "[[table]]\n";
+    const ThreadCpuClock clock;
+    const int64_t since = clock.TicksMicros();
+    EXPECT_FALSE(ParseScenario(text, "f.toml").ok());
+    return clock.TicksMicros() - since;
+  };
+  const int64_t some = micros_of(2'500);
+  EXPECT_LT(micros_of(20'000), 30 * some);  // once 64 times, and more
 }
 
 }  // namespace
