@@ -15,7 +15,6 @@ namespace {
 
 constexpr uint64_t kProbeBytes = 4 << 20;  // the file system is asked at least this often
 constexpr size_t kKeepBufferBytes = 1 << 20;
-constexpr int64_t kResumeIntervalMicros = 100'000;
 // While nothing is written: how often the disk is looked at, so that Health is true, and how often
 // while no writes are taken.
 constexpr auto kIdleProbe = std::chrono::milliseconds(1000);
@@ -44,7 +43,8 @@ bool MakesRoom(const kv::Batch& batch) {
 }  // namespace
 
 Committer::Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families,
-                     const RocksOptions& options, ValueCache& cache, uint64_t last_stamp,
+                     const RocksOptions& options, ValueCache& cache,
+                     std::shared_ptr<const ErrorListener> errors, uint64_t last_stamp,
                      Status read_only)
     : db_(db),
       families_(families),
@@ -54,6 +54,7 @@ Committer::Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHan
       last_stamp_(last_stamp),
       state_(db, families),
       space_(options_),
+      recovery_(db, options.path, std::move(errors)),
       mark_(read_only.ok() ? std::make_unique<SyncedMark>(options.path) : nullptr),
       read_only_(std::move(read_only)),
       published_stamp_(last_stamp),
@@ -66,6 +67,7 @@ void Committer::Stop() {
     wake_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  recovery_.Stop();
 }
 
 void Committer::Apply(kv::Batch batch, kv::ApplyDone done) {
@@ -297,7 +299,7 @@ Status Committer::CheckWritable() {
   if (!read_only_.ok()) return read_only_;
   Status status = CheckFreeSpace();
   if (status.ok() || free_ >= kLeastFreeBytes) {
-    stopped_ = CheckBackgroundErrors();
+    stopped_ = recovery_.Resume();
     if (status.ok()) status = stopped_;
   }
   if (status.ok() != Health().ok()) {
@@ -338,27 +340,6 @@ Status Committer::CheckFreeSpace() {
                                 options_.path, *free_ >> 20, options_.reserve_free_bytes >> 20));
   }
   return full_;
-}
-
-// A flush or compaction that failed (for want of space, say) stops RocksDB's writes until Resume.
-Status Committer::CheckBackgroundErrors() {
-  uint64_t errors = 0;
-  db_->GetIntProperty(families_[0], rocksdb::DB::Properties::kBackgroundErrors, &errors);
-  if (errors == background_errors_seen_) return OkStatus();
-  const int64_t now = clock_.TicksMicros();
-  if (now - resumed_at_ >= kResumeIntervalMicros) {
-    resumed_at_ = now;
-    if (rocksdb::Status status = db_->Resume(); status.ok()) {
-      background_errors_seen_ = errors;
-      return OkStatus();
-    } else {
-      return Unavailable(
-          fmt::format("The store in {} takes no writes: {}.", options_.path, status.ToString()));
-    }
-  }
-  if (!stopped_.ok()) return stopped_;
-  return Unavailable(
-      fmt::format("The store in {} takes no writes: a flush or compaction failed.", options_.path));
 }
 
 }  // namespace stator::kv_rocks

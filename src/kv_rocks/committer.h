@@ -18,6 +18,7 @@
 #include "base/mutex.h"
 #include "kv_rocks/disk_space.h"
 #include "kv_rocks/group_state.h"
+#include "kv_rocks/recovery.h"
 #include "kv_rocks/rocks_tuning.h"
 #include "kv_rocks/synced_mark.h"
 #include "kv_rocks/value_cache.h"
@@ -30,7 +31,8 @@ namespace stator::kv_rocks {
 class Committer {
  public:
   Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families,
-            const RocksOptions& options, ValueCache& cache, uint64_t last_stamp, Status read_only);
+            const RocksOptions& options, ValueCache& cache,
+            std::shared_ptr<const ErrorListener> errors, uint64_t last_stamp, Status read_only);
   ~Committer() { Stop(); }
 
   // As Engine::Apply.
@@ -50,7 +52,6 @@ class Committer {
   Status CheckWritable();
   bool MayMakeRoom(const kv::Batch& batch);
   Status CheckFreeSpace();
-  Status CheckBackgroundErrors();
   void SetHealth(Status health);
 
   rocksdb::DB* const db_;
@@ -70,6 +71,7 @@ class Committer {
   uint64_t last_stamp_;
   GroupState state_;
   const DiskSpace space_;
+  Recovery recovery_;
   std::unique_ptr<SyncedMark> mark_;  // null if the database takes no writes
   rocksdb::WriteBatch writes_;
   std::vector<bool> was_cached_;            // by put of the group, in order
@@ -80,8 +82,6 @@ class Committer {
   std::optional<uint64_t> free_;  // at the last probe
   int64_t probed_at_ = INT64_MIN / 2;
   uint64_t bytes_since_probe_ = 0;
-  uint64_t background_errors_seen_ = 0;
-  int64_t resumed_at_ = INT64_MIN / 2;
 
   std::atomic<uint64_t> groups_ = 0;
   std::atomic<uint64_t> batches_ = 0;

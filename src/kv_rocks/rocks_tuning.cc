@@ -94,6 +94,8 @@ Tuning MakeTuning(const RocksOptions& options) {
   db.manual_wal_flush = false;
   db.paranoid_checks = true;
   db.max_bgerror_resume_count = 0;  // the committer resumes, when there is space again
+  tuning.errors = std::make_shared<ErrorListener>();
+  db.listeners.push_back(tuning.errors);
 
   db.statistics = rocksdb::CreateDBStatistics();
   db.statistics->set_stats_level(rocksdb::StatsLevel::kExceptHistogramOrTimers);

@@ -1,0 +1,62 @@
+// The way on after a flush or compaction that failed, for want of space, say: RocksDB takes no
+// writes then until it is told to resume. Internal to the room.
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/listener.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace stator::kv_rocks {
+
+// What RocksDB tells of its errors. Thread-safe.
+class ErrorListener final : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override;
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason reason, rocksdb::Status error,
+                            bool* automatic) override;
+  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override;
+  // Whether an error holds back flushes and compactions, besides writes.
+  bool holds_back() const { return holds_back_; }
+
+ private:
+  std::atomic<bool> holds_back_ = false;
+};
+
+// Not thread-safe. The database must outlive it.
+class Recovery {
+ public:
+  Recovery(rocksdb::DB* db, std::string path, std::shared_ptr<const ErrorListener> listener);
+  ~Recovery() { Stop(); }
+
+  // OK if no flush or compaction has failed, or RocksDB has resumed since; else why writes must
+  // wait. Returns within some 50 ms.
+  Status Resume();
+  // Ends what Resume has begun, and the work of the database with it. Idempotent.
+  void Stop();
+
+ private:
+  Status Await(std::chrono::milliseconds most);
+  uint64_t Property(const std::string& name) const;
+  Status Stopped(const std::string& why) const;
+
+  rocksdb::DB* const db_;
+  const std::string path_;
+  const std::shared_ptr<const ErrorListener> listener_;
+  SystemClock clock_;
+  uint64_t seen_ = 0;  // errors that RocksDB has resumed after
+  int64_t tried_at_ = INT64_MIN / 2;
+  Status last_;  // the last answer
+  std::future<rocksdb::Status> resuming_;
+  uint64_t resuming_after_ = 0;
+};
+
+}  // namespace stator::kv_rocks
