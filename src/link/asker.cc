@@ -31,6 +31,10 @@ int64_t Asker::interval(int64_t now) const {
                                                   : kIdleMicros;
 }
 
+int64_t Asker::patience() const {
+  return std::max(options_.patience_micros, options_.timeout_micros);
+}
+
 void Asker::Ping(int64_t now) {
   std::string ping;
   AppendNumber(kPing, 1, &ping);
@@ -110,7 +114,7 @@ Status Asker::Tick() {
     // This process may have stood still itself; then the answer may lie in the socket.
     if (slept > options_.timeout_micros / 2)
       unanswered_since_ = std::min(now, *unanswered_since_ + slept);
-    if (now - *unanswered_since_ >= options_.timeout_micros)
+    if (now - *unanswered_since_ >= patience())
       return Error(ErrorCode::kUnavailable, "the other side does not answer");
   }
   if (now - last_ping_ >= interval(now)) Ping(now);
@@ -121,7 +125,7 @@ int64_t Asker::next_tick() const {
   if (!channel_.open()) return INT64_MAX;
   const int64_t now = clock_.TicksMicros();
   int64_t next = last_ping_ + interval(now);
-  if (unanswered_since_) next = std::min(next, *unanswered_since_ + options_.timeout_micros);
+  if (unanswered_since_) next = std::min(next, *unanswered_since_ + patience());
   return next;
 }
 

@@ -10,9 +10,11 @@
 //   time := the owner's TicksMicros when it sent it          seen := the last `time` that came
 //   kind := 00 answered | 01 refused: nothing was done and nothing will be
 //
-// The owner does nothing for the asker after `seen` + timeout (leases.h). The asker gives up when a
-// ping was not answered for the timeout. It sent that ping after it had received the time that it
-// repeated, so by then the owner's time has passed.
+// The owner does nothing for the asker after `seen` + timeout (leases.h). The asker asks nothing more
+// when it has heard nothing for half of the timeout, and gives up what it has asked when a ping was
+// not answered for the timeout at least: for its patience, for an owner that was only slow then says
+// how each request ended. It sent that ping after it had received the time that it repeated, so by
+// then the owner's time has passed.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +48,8 @@ struct AskerOptions {
   std::string id;      // of this process
   std::string secret;  // of the store
   int64_t timeout_micros = 200'000;
+  // For answers of an owner that is silent, if that is longer.
+  int64_t patience_micros = 1'000'000;
   // Requests without an answer, and their bytes. Beyond, Ask refuses.
   size_t most_requests = 1024;
   size_t most_bytes = 8 << 20;
@@ -92,6 +96,7 @@ class Asker {
   };
   void Ping(int64_t now);
   int64_t interval(int64_t now) const;
+  int64_t patience() const;
 
   const AskerOptions options_;
   const std::string owner_;

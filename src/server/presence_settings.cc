@@ -127,15 +127,15 @@ void AddPresenceOptions(CLI::App* app, PresenceSettings* s) {
       ->default_str("200ms");
   app->add_option_function<std::string>(
          "--forward-writes", [s](const std::string& text) { s->forward_writes = text == "on"; },
-         "on: where the servers of a pool would compete for a part of a table, one of them writes "
-         "it for all; or off")
+         "on: where the servers of a Ceph pool would compete for a part of a table, one of them "
+         "writes it for all; or off")
       ->check(CLI::IsMember({"on", "off"}))
       ->envname("STATOR_FORWARD_WRITES")
-      ->default_str("off");
+      ->default_str("on");
   app->add_option(
          "--link-port", s->link_port,
          "port at which the other servers of the pool connect, on the addresses of --host; "
-         "0: any that is free; only with --forward-writes=on")
+         "0: any that is free; not with --forward-writes=off")
       ->envname("STATOR_LINK_PORT")
       ->capture_default_str();
   app->add_option_function<std::string>(

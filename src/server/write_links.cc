@@ -135,7 +135,8 @@ void WriteLinks::Follow() {
   const fleet::Membership membership = peers_->fleet().membership();
   std::vector<link::Peer> all;
   for (const auto& [id, member] : membership.members) {
-    if (id == peers_->id() || !member.alive) continue;
+    // Another version may know parameters of a request that this one passes over.
+    if (id == peers_->id() || !member.alive || member.beat.version != STATOR_VERSION) continue;
     if (std::optional<link::Peer> peer = PeerOf(id, member.beat.link)) all.push_back(*peer);
   }
   hub_->SetPeers(std::move(all));
