@@ -9,6 +9,7 @@
 #include "api/attribute_json.h"
 #include "api/audit_draft.h"
 #include "api/error_render.h"
+#include "api/forwarded_entry.h"
 #include "base/accept_encoding.h"
 #include "base/compress.h"
 #include "base/count_bytes.h"
@@ -17,6 +18,7 @@
 #include "base/printable.h"
 #include "guard/check.h"
 #include "ops/as_of.h"
+#include "ops/batch_forwarder.h"
 #include "ops/checks.h"
 #include "ops/isolated_accounts.h"
 #include "table/store.h"
@@ -165,7 +167,7 @@ Status CountDocument(MemoryLease* lease, std::string_view text, size_t inflated,
 
 // One request in the hands of an operation.
 
-class Service::Call final : public PendingCall, public ops::WriteForwarder {
+class Service::Call final : public PendingCall, public ops::BatchForwarder {
  public:
   Call(Service& service, Executor& loop, Frame frame, int64_t started, size_t request_bytes,
        UniqueFunction<void(Outgoing)> done)
@@ -228,6 +230,11 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
     if (forwarding.Send(owner, table, key, target_, text_, done)) return true;
     run_here = std::move(*kept);
     return false;
+  }
+  bool TryForwardEntry(const table::Table& table, std::string_view key, bool put,
+                       model::ItemView item, EntryDone& done) override {
+    if (!context_.account.empty()) return false;
+    return ForwardEntry(*service_.forwarding_, context_.loop, table, key, put, item, done);
   }
   // Makes it the call of a write that another process has handed over.
   void AnswerTo(ForwardedDone forwarded, std::shared_ptr<const kv::BatchFate> permit) {

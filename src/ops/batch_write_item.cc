@@ -2,6 +2,7 @@
 #include <set>
 
 #include "ops/admit.h"
+#include "ops/batch_forwarder.h"
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/faults.h"
@@ -190,6 +191,75 @@ Status Strike(Context& ctx, State* state) {
   return OkStatus();
 }
 
+void EntryDone(State* state, size_t i, Status status) {
+  if (!status.ok()) state->entries[i].error = std::move(status).error();
+  if (--state->outstanding == 0) Finish(state);
+}
+
+void WriteEntry(Context& ctx, const std::shared_ptr<State>& state, size_t i) {
+  Executor& loop = ctx.loop;
+  const Entry& entry = state->entries[i];
+  const WriteRequest& write =
+      state->request.request_items[entry.table_index].requests[entry.request_index];
+  const std::string* item = write.put_request ? &write.put_request->item.bytes : nullptr;
+  auto cost = std::make_shared<Cost>();
+  const bool measured = Measured(ctx, *entry.table);
+  const bool wanted = WantsCapacity(state->request.return_consumed_capacity);
+  std::vector<table::WriteTarget> targets;
+  targets.push_back({entry.table, entry.key});
+  // `item` stays where it is until the last answer is in: the state is shared by all callbacks.
+  ctx.env.store.Write(
+      std::move(targets),
+      [state, item, cost, wanted, measured, &entry,
+       &ctx](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
+        const size_t new_bytes = item != nullptr ? model::ItemView(*item).size_bytes() : 0;
+        cost->units = throughput::WriteUnits(
+            static_cast<int64_t>(std::max(old_items[0].size_bytes(), new_bytes)));
+        cost->held.Begin(ctx.memory);
+        TRY(cost->held.Add(*entry.table, old_items[0].size_bytes(), new_bytes));
+        std::vector<table::Change> changes(1);
+        table::Change& change = changes[0];
+        if (item != nullptr) {
+          change.kind = table::Change::kPut;
+          change.item = *item;
+        } else if (old_items[0].exists()) {
+          change.kind = table::Change::kDelete;
+        }
+        if (measured || wanted) change.DeriveEntries(*entry.table, old_items[0]);
+        if (wanted) cost->index_units = UnitsOf(change.entries);
+        if (measured && !cost->admitted) {
+          if (const auto refusal =
+                  AdmitItemWrite(ctx, *entry.table, entry.key, cost->units, &change.entries)) {
+            return ErrorOf(ctx, *refusal);
+          }
+          cost->admitted = true;
+        }
+        return changes;
+      },
+      [state, i, cost, &loop](Status status) {
+        loop.Post([state, i, cost, status = std::move(status)]() mutable {
+          state->entries[i].units = cost->units;
+          state->entries[i].index_units = std::move(cost->index_units);
+          EntryDone(state.get(), i, std::move(status));
+        });
+      });
+}
+
+// Lets another process of the store write the entry. Returns false if it is to be written here.
+bool ForwardEntry(Context& ctx, BatchForwarder& forwarder, const std::shared_ptr<State>& state,
+                  size_t i) {
+  const Entry& entry = state->entries[i];
+  const WriteRequest& write =
+      state->request.request_items[entry.table_index].requests[entry.request_index];
+  BatchForwarder::EntryDone done = [state, i, &ctx](std::optional<Status> status) {
+    if (!status) return WriteEntry(ctx, state, i);
+    EntryDone(state.get(), i, *std::move(status));
+  };
+  return forwarder.TryForwardEntry(
+      *entry.table, entry.key, write.put_request.has_value(),
+      write.put_request ? write.put_request->item.view() : write.delete_request->key.view(), done);
+}
+
 }  // namespace
 
 void BatchWriteItem(Context& ctx, BatchWriteItemRequest request,
@@ -207,56 +277,16 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request,
   state->done = std::move(done);
   for (const Entry& entry : state->entries) state->outstanding -= entry.error ? 1 : 0;
   if (state->outstanding == 0) return Finish(state.get());
-  Executor& loop = ctx.loop;
+  // What another process has drawn, and how large a collection is there, is not told.
+  BatchForwarder* const forwarder =
+      WantsCapacity(state->request.return_consumed_capacity) ||
+              state->request.return_item_collection_metrics == ReturnItemCollectionMetrics::kSize
+          ? nullptr
+          : dynamic_cast<BatchForwarder*>(ctx.forwarder);
   const size_t count = state->entries.size();
   for (size_t i = 0; i < count; ++i) {
-    const Entry& entry = state->entries[i];
-    if (entry.error) continue;
-    const WriteRequest& write =
-        state->request.request_items[entry.table_index].requests[entry.request_index];
-    const std::string* item = write.put_request ? &write.put_request->item.bytes : nullptr;
-    auto cost = std::make_shared<Cost>();
-    const bool measured = Measured(ctx, *entry.table);
-    const bool wanted = WantsCapacity(state->request.return_consumed_capacity);
-    std::vector<table::WriteTarget> targets;
-    targets.push_back({entry.table, entry.key});
-    // `item` stays where it is until the last answer is in: the state is shared by all callbacks.
-    ctx.env.store.Write(
-        std::move(targets),
-        [state, item, cost, wanted, measured, &entry, &ctx](
-            const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
-          const size_t new_bytes = item != nullptr ? model::ItemView(*item).size_bytes() : 0;
-          cost->units = throughput::WriteUnits(
-              static_cast<int64_t>(std::max(old_items[0].size_bytes(), new_bytes)));
-          cost->held.Begin(ctx.memory);
-          TRY(cost->held.Add(*entry.table, old_items[0].size_bytes(), new_bytes));
-          std::vector<table::Change> changes(1);
-          table::Change& change = changes[0];
-          if (item != nullptr) {
-            change.kind = table::Change::kPut;
-            change.item = *item;
-          } else if (old_items[0].exists()) {
-            change.kind = table::Change::kDelete;
-          }
-          if (measured || wanted) change.DeriveEntries(*entry.table, old_items[0]);
-          if (wanted) cost->index_units = UnitsOf(change.entries);
-          if (measured && !cost->admitted) {
-            if (const auto refusal =
-                    AdmitItemWrite(ctx, *entry.table, entry.key, cost->units, &change.entries)) {
-              return ErrorOf(ctx, *refusal);
-            }
-            cost->admitted = true;
-          }
-          return changes;
-        },
-        [state, i, cost, &loop](Status status) {
-          loop.Post([state, i, cost, status = std::move(status)]() mutable {
-            state->entries[i].units = cost->units;
-            state->entries[i].index_units = std::move(cost->index_units);
-            if (!status.ok()) state->entries[i].error = std::move(status).error();
-            if (--state->outstanding == 0) Finish(state.get());
-          });
-        });
+    if (state->entries[i].error) continue;
+    if (forwarder == nullptr || !ForwardEntry(ctx, *forwarder, state, i)) WriteEntry(ctx, state, i);
   }
 }
 

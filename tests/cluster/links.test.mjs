@@ -1,4 +1,4 @@
-// Servers that hand writes over to one another (--forward-writes=on): each acknowledged update is applied once, and no acknowledged write is
+// Servers that hand writes over to one another (--forward-writes): each acknowledged update is applied once, and no acknowledged write is
 // lost or overwritten by a late one, while the server that writes for the others is killed, or hangs and wakes up. STATOR_CLUSTER_DIR is the
 // cluster's directory.
 import assert from 'node:assert/strict';
@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { Server } from '../sdk/harness.mjs';
 
-const { CreateTableCommand, DynamoDBClient, GetItemCommand, PutItemCommand, UpdateItemCommand, waitUntilTableExists } =
+const { BatchWriteItemCommand, CreateTableCommand, DynamoDBClient, GetItemCommand, PutItemCommand, UpdateItemCommand, waitUntilTableExists } =
   createRequire(new URL('../sdk/package.json', import.meta.url))('@aws-sdk/client-dynamodb');
 
 const conf = path.join(process.env.STATOR_CLUSTER_DIR, 'ceph.conf');
@@ -32,7 +32,7 @@ async function until(holds, what, seconds = 60) {
   }
 }
 
-// Clients of one server: some add to counters, some put rising numbers under keys of their own.
+// Clients of one server: some add to counters, some put rising numbers under keys of their own, one by one or in batches.
 class Clients {
   constructor(table, server, name) {
     Object.assign(this, { table, server, name, client: clientOf(server), stop: false, longest: 0, errors: {}, done: 0 });
@@ -40,20 +40,20 @@ class Clients {
     this.perhaps = Array(kCounters).fill(0); // of unknown outcome
     this.acknowledged = new Map();
     this.sent = new Map();
-    this.working = Promise.all([0, 1, 2, 3].map((n) => (n < 2 ? this.add(n) : this.put(n))));
+    this.working = Promise.all([this.add(0), this.add(1), this.put(2), this.put(3), this.batch(4)]);
   }
   async send(command) {
     const from = performance.now();
     try {
-      await this.client.send(command);
+      const answer = await this.client.send(command);
       this.done++;
-      return true;
+      return answer;
     } catch (error) {
       this.errors[error.name] = (this.errors[error.name] ?? 0) + 1;
-      if (this.stop || this.lost) return false;
+      if (this.stop || this.lost) return undefined;
       assert.equal(error.name, 'InternalServerError', `at ${this.name}: ${error}`);
       await delay(5);
-      return false;
+      return undefined;
     } finally {
       this.longest = Math.max(this.longest, performance.now() - from);
     }
@@ -71,6 +71,17 @@ class Clients {
     for (let i = 1; !this.stop; ++i) {
       this.sent.set(key, i);
       if (await this.send(new PutItemCommand({ TableName: this.table, Item: { pk: { S: key }, n: { N: String(i) } } }))) this.acknowledged.set(key, i);
+    }
+  }
+  async batch(n) {
+    const keys = Array.from({ length: 5 }, (_, j) => `${this.name}-${n}-${j}`);
+    for (let i = 1; !this.stop; ++i) {
+      for (const key of keys) this.sent.set(key, i);
+      const answer = await this.send(new BatchWriteItemCommand({
+        RequestItems: { [this.table]: keys.map((key) => ({ PutRequest: { Item: { pk: { S: key }, n: { N: String(i) } } } })) },
+      }));
+      const undone = new Set((answer?.UnprocessedItems?.[this.table] ?? []).map((each) => each.PutRequest.Item.pk.S));
+      if (answer) for (const key of keys) if (!undone.has(key)) this.acknowledged.set(key, i);
     }
   }
   async end() {
