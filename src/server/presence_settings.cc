@@ -120,8 +120,9 @@ void AddPresenceOptions(CLI::App* app, PresenceSettings* s) {
   app->add_option_function<std::string>(
          "--link-timeout",
          [s](const std::string& text) { s->link_timeout_micros = *ParseDuration(text); },
-         "a server that has not answered for this time is not waited for by one that has handed "
-         "writes over to it, and changes nothing for it any more")
+         "a server that has not answered for half of this time is handed no writes over, and "
+         "changes "
+         "nothing later than this for those that were")
       ->check(LinkTimeout())
       ->envname("STATOR_LINK_TIMEOUT")
       ->default_str("200ms");

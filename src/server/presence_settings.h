@@ -18,7 +18,7 @@ struct PresenceSettings {
   int64_t drain_micros = 0;  // between a signal to stop and the stop
   bool forward_writes = true;
   uint16_t link_port = 0;                 // 0: any that is free
-  int64_t link_timeout_micros = 200'000;  // after which a silent server is not waited for
+  int64_t link_timeout_micros = 200'000;  // after which a silent server changes nothing for others
 };
 
 void AddPresenceOptions(CLI::App* app, PresenceSettings* settings);
