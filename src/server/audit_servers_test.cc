@@ -27,6 +27,7 @@ class AuditServersTest : public InstancesTest {
   Result<std::unique_ptr<Instance>> Open(const std::string& audit_file) {
     ServeSettings settings;
     settings.engine = EngineKind::kRados;  // shows only
+    settings.presence.forward_writes = false;
     settings.throttling.all = throughput::Throttling::kOff;
     settings.access.mode = AuthMode::kEnforce;
     settings.access.root = identity::KeyPair{kRoot.key_id, kRoot.secret};

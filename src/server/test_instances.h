@@ -34,6 +34,7 @@ class InstancesTest : public testing::Test {
   Instance& Add(TransactionSweep::Options sweep = {}) {
     ServeSettings settings;
     settings.engine = EngineKind::kRados;  // shows only
+    settings.presence.forward_writes = false;
     settings.throttling.all = throughput::Throttling::kOff;
     Instance::Options options;
     options.port = static_cast<uint16_t>(8101 + instances_.size());
