@@ -121,8 +121,7 @@ void AddPresenceOptions(CLI::App* app, PresenceSettings* s) {
          "--link-timeout",
          [s](const std::string& text) { s->link_timeout_micros = *ParseDuration(text); },
          "a server that has not answered for half of this time is handed no writes over, and "
-         "changes "
-         "nothing later than this for those that were")
+         "changes nothing later than this for those that were")
       ->check(LinkTimeout())
       ->envname("STATOR_LINK_TIMEOUT")
       ->default_str("200ms");
