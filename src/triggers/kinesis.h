@@ -65,9 +65,9 @@ class KinesisClient {
 // The type of an error that a service answered, without its namespace; empty: there is none.
 std::string KinesisErrorOf(const egress::Reply& reply);
 
-// The changes of a lane that a stream has taken out of their order. A change that it refused is sent
-// again, with those of the same item behind it, whether they were taken or not: the last record of
-// an item in the stream is that of its last change. Pure.
+// The changes of a lane that a stream has taken out of their order. A change that it refused is
+// sent again, with those of the same item behind it, whether they were taken or not: the last
+// record of an item in the stream is that of its last change. Pure.
 class TakenChanges {
  public:
   // Forgets what is before the batch.
