@@ -101,7 +101,7 @@ test('a destination from enabling to the shards, without a stream that clients s
   const now = old.replace('1.5', '2');
   assert.equal(all[1].text, expected(all[1].record, 'MODIFY', `"NewImage":${now},"OldImage":${old}`, all[1].record.dynamodb.SizeBytes));
   assert.equal(all[2].text, expected(all[2].record, 'REMOVE', `"OldImage":${now}`, all[2].record.dynamodb.SizeBytes));
-  assert.equal(insert.dynamodb.SizeBytes, 5 + 5 + 3 + 6 + 3);  // keys; pk, n and b
+  assert.equal(insert.dynamodb.SizeBytes, 5 + 5 + 4 + 6);  // keys; pk, n and b
 
   const { Table } = await ddb.DescribeTable({ TableName });
   for (const name of ['LatestStreamArn', 'LatestStreamLabel', 'StreamSpecification']) assert.equal(Table[name], undefined);
@@ -237,7 +237,7 @@ test('an endpoint that fails, breaks off, or answers nonsense', { skip }, async 
   }
   assert.equal(seen.length, 7);
   assert.ok(await metric('stator_kinesis_calls_total', ['table="Failing"', 'failed']) >= 5);
-  const report = (await request(server.endpoint, { method: 'GET', path: '/_stator/triggers' })).json();
+  const report = (await request(server.endpoint, { method: 'GET', path: '/_stator/triggers', headers: { 'X-Stator-Management': 'true' } })).json();
   assert.ok(report.kinesis.mappings.some((each) => each.table === 'Failing' && each.function === StreamArn), JSON.stringify(report.kinesis));
   assert.deepEqual(report.mappings, []);
 });
@@ -327,8 +327,8 @@ test('without a key there is no server; without an endpoint the operation is ref
   const plain = await Server.start({ args: ['--in-memory'], env: none });
   const it = operationsOf(clientFor(plain.endpoint));
   await it.CreateTable({
-    TableName: 'T', BillingMode: 'PAY_PER_REQUEST', AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+    TableName: 'Refused', BillingMode: 'PAY_PER_REQUEST', AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
   });
-  await assertFails(it.EnableKinesisStreamingDestination({ TableName: 'T', StreamArn: arnOf('x') }), 'ValidationException', 'set --kinesis-endpoint');
+  await assertFails(it.EnableKinesisStreamingDestination({ TableName: 'Refused', StreamArn: arnOf('x') }), 'ValidationException', 'set --kinesis-endpoint');
   await plain.stop();
 });
