@@ -1,4 +1,4 @@
-// What many accounts take: each with a user, a policy of its own and some tables, of which one may have a policy. Measures the memory
+// The cost of many accounts: each with a user, a policy of its own and some tables, of which one may have a policy. Measures the memory
 // of a server on RocksDB, its start, and the server's CPU time of a call: of a request for an item, of a change of an identity, and of
 // a change of a table's policy. The store is filled without fsync, and then served with it.
 //

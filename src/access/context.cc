@@ -92,8 +92,8 @@ const RequestContext::Value* RequestContext::Find(const KeyName& name) const {
     const auto i = static_cast<size_t>(name.key);
     return present_[i] ? &values_[i] : nullptr;
   }
-  // Of tags that differ by case alone, which a table may have, the same one counts in a request and
-  // in what it has made: the one as the policy writes it, else the first by bytes.
+  // A table may have tags that differ by case alone. The one as the policy writes it counts, else
+  // the first by bytes: so the same one counts in a request and in the table that it has made.
   const Named* best = nullptr;
   for (const Named& named : named_) {
     if (named.family != name.key || !EqualsIgnoringCase(named.tag, name.tag)) continue;

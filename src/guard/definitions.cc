@@ -12,7 +12,7 @@ template <typename Tags>
 void AddTags(const Tags& tags, RequestKeys* keys) {
   keys->tag_keys.emplace();
   for (const ops::Tag& tag : tags) {
-    // Of a key that occurs twice the operation takes the last value.
+    // The operation takes the last value of a key that occurs twice.
     std::erase_if(keys->request_tags, [&tag](const auto& known) { return known.first == tag.key; });
     keys->request_tags.emplace_back(tag.key, tag.value);
     keys->tag_keys->push_back(tag.key);

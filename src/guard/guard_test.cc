@@ -629,7 +629,7 @@ TEST_F(GuardTest, TagsOfRequestsAndTables) {
   ExpectDenied(create, "dynamodb:TagResource", "CreateTable");
 }
 
-// What a request may tag is what the table then has.
+// A request is judged by the tags that the table then has.
 TEST_F(GuardTest, TagsThatOccurTwiceCountAsTheyAreStored) {
   SetPolicy(R"({"Effect":"Allow","Action":["dynamodb:CreateTable","dynamodb:TagResource"],
                 "Resource":"*","Condition":{"StringEquals":{"aws:RequestTag/team":"red"}}})");

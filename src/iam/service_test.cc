@@ -242,7 +242,7 @@ TEST_F(IamTest, NoTableOutlivesItsAccount) {
   EXPECT_TRUE(identities_->CheckAccount(kAccount).ok());
 }
 
-// What a server left that was killed between making a table and looking for its account.
+// As a server leaves them that is killed between making a table and looking for its account.
 TEST_F(IamTest, TablesOfDeletedAccountsAreDropped) {
   for (const char* account : {"222222222222", "333333333333"})
     Ok(std::string("Action=CreateAccount&AccountId=") + account);
@@ -547,7 +547,7 @@ TEST_F(IamTest, ChangesReachOtherProcesses) {
   EXPECT_TRUE(other->Fresh().ok());
 }
 
-// Of policies of tables each process reads and compiles the one that has changed.
+// Each process reads and compiles only the policy that has changed.
 TEST_F(IamTest, PoliciesOfTablesReachOtherProcessesOneByOne) {
   identity::Identities::Options options = Options();
   options.shared = true;

@@ -124,7 +124,7 @@ Result<std::string> ChangeKey(Call& call, Change change) {
   const auto& keys = call.directory->records().keys;
   const bool own =
       std::any_of(keys.begin(), keys.end(), [&id](const AccessKey& key) { return key.id == id; });
-  // Of another account it is not told that there is such a key.
+  // A key of another account is answered as one that does not exist.
   if (own && call.identities.IsDeclaredKey(id)) {
     return Fault(400, "UnmodifiableEntity",
                  fmt::format("The Access Key {} is declared where the server was started.", id));

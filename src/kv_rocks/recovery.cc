@@ -53,7 +53,7 @@ Status Recovery::Resume() {
     return last_ = Stopped(kFailed);
   resuming_after_ = errors;
   try {
-    // On a thread of its own, for it flushes, and nobody else would be answered meanwhile.
+    // On a thread of its own: it flushes, and writes must be answered meanwhile.
     resuming_ = std::async(std::launch::async, [db = db_] { return db->Resume(); });
   } catch (const std::system_error&) {
     return last_ = Stopped("the system has no thread to resume with");

@@ -17,7 +17,7 @@
 
 namespace stator::kv_rocks {
 
-// What RocksDB tells of its errors. Thread-safe.
+// Hears of RocksDB's errors. Thread-safe.
 class ErrorListener final : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override;

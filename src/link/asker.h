@@ -10,10 +10,10 @@
 //   time := the owner's TicksMicros when it sent it          seen := the last `time` that came
 //   kind := 00 answered | 01 refused: nothing was done and nothing will be
 //
-// The owner does nothing for the asker after `seen` + timeout (leases.h). The asker asks nothing more
-// when it has heard nothing for half of the timeout, and gives up what it has asked when a ping was
-// not answered for the timeout at least: for its patience, for an owner that was only slow then says
-// how each request ended. It sent that ping after it had received the time that it repeated, so by
+// The owner does nothing for the asker after `seen` + timeout (leases.h). The asker asks nothing
+// more when it has heard nothing for half of the timeout. It gives up its requests when a ping was
+// not answered for its patience, at least the timeout: an owner that was only slow then says how
+// each request ended. It sent that ping after it had received the time that it repeated, so by
 // then the owner's time has passed.
 #pragma once
 

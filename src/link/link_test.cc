@@ -190,8 +190,8 @@ TEST_F(LinkTest, OwnerThatDoesNotAnswerPingsIsGivenUp) {
   EXPECT_EQ(got.answers[0].outcome, Outcome::kUnknown);
 }
 
-// It is asked nothing meanwhile, and tells how each request ended: what it had begun, and what it has
-// refused because its permit was over.
+// It is asked nothing meanwhile, and tells how each request ended: those that it had begun, and
+// those that it refused because their permit was over.
 TEST_F(LinkTest, OwnerThatWasOnlySlowIsHeard) {
   WarmUp();
   ASSERT_TRUE(Ask("begun"));

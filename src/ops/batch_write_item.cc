@@ -277,7 +277,7 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request,
   state->done = std::move(done);
   for (const Entry& entry : state->entries) state->outstanding -= entry.error ? 1 : 0;
   if (state->outstanding == 0) return Finish(state.get());
-  // What another process has drawn, and how large a collection is there, is not told.
+  // Another process does not tell the capacity that it drew, or how large a collection is.
   BatchForwarder* const forwarder =
       WantsCapacity(state->request.return_consumed_capacity) ||
               state->request.return_item_collection_metrics == ReturnItemCollectionMetrics::kSize

@@ -258,7 +258,7 @@ Status Instance::OpenAccess() {
   options.shared = peers_ != nullptr;
   options.prepare = [this]() -> Status {
     TRY(kv::RequireFeature(*engine_, kIdentityFeature));
-    // What is stored of a declared account makes a record of it (identity/identities.cc).
+    // The first change in a declared account stores a record of it (identity/identities.cc).
     return settings_.access.accounts.empty() ? OkStatus() : table::RequireAccounts(*store_);
   };
   if (peers_ != nullptr) {

@@ -1,5 +1,5 @@
-// The calls that a server has, by its options: each names the path, where its handler runs, and what
-// it does (Management::AddRoutes).
+// The calls that a server has, by its options: each names the path, where its handler runs, and
+// what it does (Management::AddRoutes).
 #include <fmt/format.h>
 
 #include <optional>

@@ -208,7 +208,7 @@ bool IsSound(const KinesisDestination& destination) {
          precision <= 1;
 }
 
-// Of its Kinesis destinations.
+// Whether its Kinesis destinations can be those of a table.
 bool IsSound(const TableDescriptor& table) {
   return std::all_of(table.kinesis.begin(), table.kinesis.end(),
                      [](const KinesisDestination& each) { return IsSound(each); }) &&

@@ -217,7 +217,8 @@ struct TableDescriptor {
   std::string stream_label;
   // At most one that is not kDisabled or kEnableFailed.
   std::vector<KinesisDestination> kinesis;
-  // Of the latest hidden stream, for Kinesis, chosen by the store; empty: there never was one.
+  // The label of the latest hidden stream, for Kinesis, chosen by the store; empty: there never was
+  // one.
   std::string capture_label;
   std::optional<ExpiryIndex> expiry;
   std::optional<int64_t> expiry_changed_micros;  // the last UpdateTimeToLive

@@ -1,5 +1,5 @@
-// The store over an engine that refuses, delays and leaves outcomes unknown: what was acknowledged is
-// there, what was refused is not, and the counters agree with the items.
+// The store over an engine that refuses, delays and leaves outcomes unknown: acknowledged changes
+// are there, refused ones are not, and the counters agree with the items.
 #include <gtest/gtest.h>
 
 #include <future>

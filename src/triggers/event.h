@@ -23,8 +23,8 @@ std::string RecordJson(const stream::StreamDescriptor& stream, const stream::Rec
                        std::string_view region, std::string_view arn, size_t most,
                        ByteBuffer* scratch);
 
-// The text for a Kinesis destination of one change begins with its partition key, of this many digits;
-// the JSON of the record follows.
+// The text of a change for a Kinesis destination begins with its partition key, of this many
+// digits; the JSON of the record follows.
 inline constexpr size_t kPartitionKeyBytes = 32;
 // Returns both. `micros`: times are in microseconds, and say so. `most` as above. Overwrites
 // `scratch`.
