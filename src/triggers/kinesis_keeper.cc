@@ -17,6 +17,9 @@ using Destination = table::KinesisDestination;
 using State = Destination::Status;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
+// While no destination is followed: a look goes through all tables.
+constexpr auto kIdleTick = std::chrono::milliseconds(500);
+constexpr auto kNoEndpointTick = std::chrono::seconds(10);
 // An endpoint that does not answer is asked again for this long.
 constexpr int64_t kCheckAgainMicros = 1'000'000;
 constexpr int64_t kMostCheckMicros = 30'000'000;
@@ -93,9 +96,12 @@ void KinesisKeeper::Stop() {
 
 void KinesisKeeper::Run() {
   while (true) {
+    const std::chrono::milliseconds pause = !followed_.empty()           ? kTick
+                                            : options_.endpoint.empty() ? kNoEndpointTick
+                                                                        : kIdleTick;
     {
       UniqueMutexLock lock(mutex_);
-      wake_.wait_for(lock, kTick, [this]() REQUIRES(mutex_) { return stopped_; });
+      wake_.wait_for(lock, pause, [this]() REQUIRES(mutex_) { return stopped_; });
       if (stopped_) return;
     }
     Look();
