@@ -96,7 +96,7 @@ void KinesisKeeper::Stop() {
 
 void KinesisKeeper::Run() {
   while (true) {
-    const std::chrono::milliseconds pause = !followed_.empty()           ? kTick
+    const std::chrono::milliseconds pause = !followed_.empty()          ? kTick
                                             : options_.endpoint.empty() ? kNoEndpointTick
                                                                         : kIdleTick;
     {
