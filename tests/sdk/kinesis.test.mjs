@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import * as streams from '@aws-sdk/client-dynamodb-streams';
 
 import { B, N, S, assertFails, clientFor, operationsOf } from './clients.mjs';
-import { until } from './functions.mjs';
+import { triggersOf, until } from './functions.mjs';
 import { Server, isStator, onCluster, request } from './harness.mjs';
 import { KinesisEndpoint, arnOf, kKey } from './kinesis.mjs';
 
@@ -239,7 +239,7 @@ test('an endpoint that fails, breaks off, or answers nonsense', { skip }, async 
   // On a cluster one of the servers sends, and knows.
   await until(async () => await metric('stator_kinesis_calls_total', ['table="Failing"', 'failed']) >= 5, { what: 'five failed calls are counted' });
   await until(async () => {
-    const report = (await request(server.endpoint, { method: 'GET', path: '/_stator/triggers', headers: { 'X-Stator-Management': 'true' } })).json();
+    const report = await triggersOf(server.endpoint);
     assert.deepEqual(report.mappings, []);
     return report.kinesis.mappings.some((each) => each.table === 'Failing' && each.function === StreamArn);
   }, { what: 'the report has the destination' });

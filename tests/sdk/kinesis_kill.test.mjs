@@ -5,11 +5,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 
-import { N, S, clientFor, operationsOf } from './clients.mjs';
+import { clientFor, operationsOf } from './clients.mjs';
+import { countingWriters, splitCounted } from './counted.mjs';
 import { until } from './functions.mjs';
-import { Server, isStator, onCluster, request } from './harness.mjs';
+import { Server, isStator, onCluster } from './harness.mjs';
 import { KinesisEndpoint, kKey } from './kinesis.mjs';
 
 const own = isStator && !process.env.STATOR_ENDPOINT;
@@ -41,21 +41,7 @@ test('nothing is lost over kill -9', { skip: own && !onCluster ? false : 'needs 
       AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
     });
     await ddb.EnableKinesisStreamingDestination({ TableName: 'Counted', StreamArn });
-    let writing = true;
-    const acknowledged = new Map();
-    const writers = Array.from({ length: kWriters }, async (_, writer) => {
-      for (let n = 1; writing; n += 1) {
-        for (;;) {
-          try {
-            await ddb.PutItem({ TableName: 'Counted', Item: { pk: S(`w${writer}`), n: N(n) } });
-            break;
-          } catch {
-            await delay(20);
-          }
-        }
-        acknowledged.set(`w${writer}`, n);
-      }
-    });
+    const { acknowledged, stop } = countingWriters(ddb, kWriters);
     const wrote = async (more) => {
       const from = acknowledged.get('w0') ?? 0;
       await until(() => (acknowledged.get('w0') ?? 0) >= from + more, { what: `${more} more writes` });
@@ -63,18 +49,14 @@ test('nothing is lost over kill -9', { skip: own && !onCluster ? false : 'needs 
     // The first kill is while it may still be ENABLING.
     for (let kill = 0; kill < kKills; kill += 1) {
       await wrote(30 + 20 * kill);
-      if (kill === 1) {
-        const reply = await request(server.endpoint, { path: '/_stator/tables/Counted/split', headers: { 'X-Stator-Management': 'true' }, body: '{}' });
-        assert.equal(reply.status, 200, reply.text);
-      }
+      if (kill === 1) await splitCounted(server.endpoint);
       away = kill % 3 === 2;
       await server.kill();
       server = await Server.start({ args, dataDir, port, env: kKey });
     }
     await wrote(20);
     away = false;
-    writing = false;
-    await Promise.all(writers);
+    await stop();
     await until(async () => await statusNow() === 'ACTIVE', { what: 'it is ACTIVE' });
     const read = async () => {
       const received = new Map();

@@ -8,9 +8,10 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import zlib from 'node:zlib';
 
-import { N, S, clientFor, operationsOf } from './clients.mjs';
+import { clientFor, operationsOf } from './clients.mjs';
+import { countingWriters, splitCounted } from './counted.mjs';
 import { FunctionHost, mappingsOf, until } from './functions.mjs';
-import { Server, isStator, onCluster, request } from './harness.mjs';
+import { Server, isStator, onCluster } from './harness.mjs';
 
 const own = isStator && !process.env.STATOR_ENDPOINT;
 const kKills = Number(process.env.STATOR_TRIGGER_KILLS ?? 6);
@@ -66,36 +67,17 @@ test('nothing is lost over kill -9, splits and targets that are away', { skip: o
     });
     assert.equal(made.status, 202, JSON.stringify(made.body));
 
-    let writing = true;
-    const acknowledged = new Map();  // the last number by key
-    const writers = Array.from({ length: kWriters }, async (_, writer) => {
-      for (let n = 1; writing; n += 1) {
-        // A write without an answer is repeated with the same number: its change may then be there once or twice.
-        for (;;) {
-          try {
-            await ddb.PutItem({ TableName: 'Counted', Item: { pk: S(`w${writer}`), n: N(n) } });
-            break;
-          } catch {
-            await delay(20);
-          }
-        }
-        acknowledged.set(`w${writer}`, n);
-      }
-    });
+    const { acknowledged, stop } = countingWriters(ddb, kWriters);
     for (let kill = 0; kill < kKills; kill += 1) {
       await delay(250 + 130 * kill);
-      if (kill === 1) {
-        const reply = await request(server.endpoint, { path: '/_stator/tables/Counted/split', headers: { 'X-Stator-Management': 'true' }, body: '{}' });
-        assert.equal(reply.status, 200, reply.text);
-      }
+      if (kill === 1) await splitCounted(server.endpoint);
       away = kill % 3 === 2;
       await server.kill();
       server = await Server.start({ args, dataDir, port });
     }
     await delay(300);
     away = false;
-    writing = false;
-    await Promise.all(writers);
+    await stop();
     const total = [...acknowledged.values()].reduce((a, b) => a + b, 0);
     const directory = path.join(folder, 'archive');
     await until(() => [...acknowledged].every(([key, last]) => received.get(key)?.includes(last)), { within: 120000, what: 'the last changes arrive' });
