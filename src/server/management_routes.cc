@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/json_writer.h"
 #include "base/thread_cpu_clock.h"
 #include "management/place.h"
 #include "management/play.h"
@@ -79,12 +80,16 @@ void Management::AddRoutes() {
   if (options_.triggers != nullptr) {
     add("GET", "/_stator/triggers", kReading, "functions, mappings and how far they are",
         [this](const Call&) {
-          std::string report = options_.triggers->Report();
+          JsonWriter json;
+          json.Open('{');
+          options_.triggers->WriteReport(&json);
           if (options_.kinesis != nullptr) {
-            report.resize(report.rfind('}'));
-            report += ",\"kinesis\":" + options_.kinesis->runner().Report() + "}";
+            json.Key("kinesis").Open('{');
+            options_.kinesis->runner().WriteReport(&json);
+            json.Close('}');
           }
-          return Json(200, std::move(report));
+          json.Close('}');
+          return Json(200, json.Take());
         });
   }
   AddSettings();

@@ -11,6 +11,10 @@
 namespace stator::triggers {
 namespace {
 
+// The identity of a change that time to live made.
+constexpr std::string_view kService =
+    R"({"type":"Service","principalId":"dynamodb.amazonaws.com"})";
+
 std::string_view NameOf(stream::Event event) {
   switch (event) {
     case stream::Event::kInsert: return "INSERT";
@@ -86,6 +90,19 @@ void AppendItem(const std::string& item, ByteBuffer* out) {
   api::WriteListedItem(model::ItemView(item), /*first=*/true, out);
 }
 
+// The keys, and the images as further members.
+void AppendImages(const stream::Record& record, ByteBuffer* scratch) {
+  AppendItem(record.keys, scratch);
+  if (record.new_image) {
+    scratch->Append(R"(,"NewImage":)");
+    AppendItem(*record.new_image, scratch);
+  }
+  if (record.old_image) {
+    scratch->Append(R"(,"OldImage":)");
+    AppendItem(*record.old_image, scratch);
+  }
+}
+
 }  // namespace
 
 size_t MostRecordBytes(const stream::Record& record, std::string_view region,
@@ -108,20 +125,12 @@ std::string RecordJson(const stream::StreamDescriptor& stream, const stream::Rec
                               R"({{"ApproximateCreationDateTime":{}.0,"Keys":)",
                               ops::EventIdOf(stream, sequence), NameOf(record.event), region,
                               record.created_micros / 1'000'000));
-  AppendItem(record.keys, scratch);
-  if (record.new_image) {
-    scratch->Append(R"(,"NewImage":)");
-    AppendItem(*record.new_image, scratch);
-  }
-  if (record.old_image) {
-    scratch->Append(R"(,"OldImage":)");
-    AppendItem(*record.old_image, scratch);
-  }
+  AppendImages(record, scratch);
   scratch->Append(fmt::format(R"(,"SequenceNumber":"{}","SizeBytes":{},"StreamViewType":"{}"}},)"
                               R"("eventSourceARN":"{}")",
                               sequence, record.size_bytes(), NameOf(stream.view_type), arn));
   if (record.cause == stream::Cause::kService)
-    scratch->Append(R"(,"userIdentity":{"type":"Service","principalId":"dynamodb.amazonaws.com"})");
+    scratch->Append(fmt::format(R"(,"userIdentity":{})", kService));
   scratch->Append("}");
   return std::string(scratch->view());
 }
@@ -140,26 +149,15 @@ std::string KinesisRecord(const stream::StreamDescriptor& stream, const stream::
   scratch->Clear();
   scratch->Reserve(most + kScratchBytes);
   scratch->Append(key);
-  scratch->Append(
-      fmt::format(R"({{"awsRegion":"{}","eventID":"{}","eventName":"{}","userIdentity":{},)"
-                  R"("recordFormat":"application/json","tableName":"{}","dynamodb":)"
-                  R"({{"ApproximateCreationDateTime":{}{},"Keys":)",
-                  region, id, NameOf(record.event),
-                  record.cause == stream::Cause::kService
-                      ? R"({"type":"Service","principalId":"dynamodb.amazonaws.com"})"
-                      : "null",
-                  table::ShownName(stream.table_name),
-                  micros ? record.created_micros : record.created_micros / 1000,
-                  micros ? R"(,"ApproximateCreationDateTimePrecision":"MICROSECOND")" : ""));
-  AppendItem(record.keys, scratch);
-  if (record.new_image) {
-    scratch->Append(R"(,"NewImage":)");
-    AppendItem(*record.new_image, scratch);
-  }
-  if (record.old_image) {
-    scratch->Append(R"(,"OldImage":)");
-    AppendItem(*record.old_image, scratch);
-  }
+  scratch->Append(fmt::format(
+      R"({{"awsRegion":"{}","eventID":"{}","eventName":"{}","userIdentity":{},)"
+      R"("recordFormat":"application/json","tableName":"{}","dynamodb":)"
+      R"({{"ApproximateCreationDateTime":{}{},"Keys":)",
+      region, id, NameOf(record.event), record.cause == stream::Cause::kService ? kService : "null",
+      table::ShownName(stream.table_name),
+      micros ? record.created_micros : record.created_micros / 1000,
+      micros ? R"(,"ApproximateCreationDateTimePrecision":"MICROSECOND")" : ""));
+  AppendImages(record, scratch);
   scratch->Append(
       fmt::format(R"(,"SizeBytes":{}}},"eventSource":"aws:dynamodb"}})", record.size_bytes()));
   return std::string(scratch->view());

@@ -25,6 +25,9 @@
 #include "triggers/function.h"
 #include "triggers/mapping.h"
 
+namespace stator {
+class JsonWriter;
+}
 namespace stator::triggers {
 
 // One [[triggers]] of stator.toml: a mapping of whatever stream the table has. Uuid and label are
@@ -112,8 +115,8 @@ class Runner {
     Account::View calls;
   };
   Memory memory() const;
-  // Returns a report for people, as JSON.
-  std::string Report() const;
+  // Writes the members of a report for people into the object that is open.
+  void WriteReport(JsonWriter* json) const;
 
  private:
   struct Following {

@@ -290,11 +290,11 @@ bool Runner::IsFinished(std::string_view uuid) const {
 
 Runner::Memory Runner::memory() const { return {changes_.view(), calls_.view()}; }
 
-std::string Runner::Report() const {
+void Runner::WriteReport(JsonWriter* to) const {
   const std::vector<Figures> all = figures();
   const std::vector<State> states = States();
-  JsonWriter json;
-  json.Open('{').Key("functions").Open('[');
+  JsonWriter& json = *to;
+  json.Key("functions").Open('[');
   for (const FunctionSettings& function : options_.functions) {
     json.Open('{').Field("name", function.name);
     switch (function.kind) {
@@ -361,8 +361,7 @@ std::string Runner::Report() const {
     }
     json.Close(']').Close('}');
   }
-  json.Close(']').Close('}');
-  return json.Take();
+  json.Close(']');
 }
 
 }  // namespace stator::triggers
