@@ -22,15 +22,6 @@ Error BadState(std::string_view text) {
                          std::string(text));
 }
 
-Status CheckStatus(const table::TableDescriptor& descriptor, const Environment& env) {
-  const TableStatus status = StatusOf(descriptor, env);
-  if (TakesItems(status)) return OkStatus();
-  return Error(ErrorCode::kResourceInUse,
-               "Attempt to change a resource which is still in use: Table is being " +
-                   std::string(status == TableStatus::kCreating ? "created: " : "deleted: ") +
-                   std::string(table::ShownName(descriptor.name)));
-}
-
 std::optional<int64_t> ToStored(const std::optional<StreamingConfiguration>& configuration) {
   if (!configuration || !configuration->precision) return std::nullopt;
   return static_cast<int64_t>(*configuration->precision);
@@ -44,7 +35,7 @@ Destination* FindActive(table::TableDescriptor* descriptor, const std::string& a
 
 Status Enable(const EnableKinesisStreamingDestinationRequest& request, const Environment& env,
               const std::string& id, table::TableDescriptor* descriptor) {
-  TRY(CheckStatus(*descriptor, env));
+  TRY(CheckTakesItems(*descriptor, env));
   std::vector<Destination>& all = descriptor->kinesis;
   const bool idle = std::all_of(all.begin(), all.end(), [](const Destination& each) {
     return each.status == State::kDisabled || each.status == State::kEnableFailed;

@@ -126,6 +126,15 @@ TableStatus StatusAt(const table::TableDescriptor& descriptor, const Environment
   return TableStatus::kActive;
 }
 
+Status CheckTakesItems(const table::TableDescriptor& descriptor, const Environment& env) {
+  const TableStatus status = StatusOf(descriptor, env);
+  if (TakesItems(status)) return OkStatus();
+  return Error(ErrorCode::kResourceInUse,
+               "Attempt to change a resource which is still in use: Table is being " +
+                   std::string(status == TableStatus::kCreating ? "created: " : "deleted: ") +
+                   std::string(table::ShownName(descriptor.name)));
+}
+
 Result<table::TablePtr> FindTableOfAnyStatus(const Context& ctx, std::string_view name_or_arn,
                                              ErrorCode missing) {
   ASSIGN_OR_RETURN(const StoreTableName found, StoreNameOf(ctx, name_or_arn));

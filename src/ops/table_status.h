@@ -23,6 +23,9 @@ inline bool TakesItems(TableStatus status) {
   return status == TableStatus::kActive || status == TableStatus::kUpdating;
 }
 
+// OK if item operations find the table; else kResourceInUse, for a change of its settings.
+Status CheckTakesItems(const table::TableDescriptor& descriptor, const Environment& env);
+
 // The table of an operation on its definition, in any status; else an error of code `missing`.
 // kValidation for a bad ARN.
 Result<table::TablePtr> FindTableOfAnyStatus(const Context& ctx, std::string_view name_or_arn,

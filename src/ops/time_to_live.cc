@@ -22,18 +22,9 @@ TimeToLiveStatus TimeToLiveStatusOf(const table::TableDescriptor& descriptor,
   return changing ? TimeToLiveStatus::kDisabling : TimeToLiveStatus::kDisabled;
 }
 
-Status CheckStatus(const table::TableDescriptor& descriptor, const Environment& env) {
-  const TableStatus status = StatusOf(descriptor, env);
-  if (TakesItems(status)) return OkStatus();
-  return Error(ErrorCode::kResourceInUse,
-               "Attempt to change a resource which is still in use: Table is being " +
-                   std::string(status == TableStatus::kCreating ? "created: " : "deleted: ") +
-                   std::string(table::ShownName(descriptor.name)));
-}
-
 Status Change(const TimeToLiveSpecification& wanted, const Environment& env,
               table::TableDescriptor* descriptor) {
-  TRY(CheckStatus(*descriptor, env));
+  TRY(CheckTakesItems(*descriptor, env));
   std::optional<table::ExpiryIndex>& expiry = descriptor->expiry;
   const bool on = descriptor->HasTimeToLive();
   if (on && expiry->attribute != wanted.attribute_name) {
