@@ -51,7 +51,7 @@ std::optional<Status> OutcomeOf(const ForwardedAnswer& answer) {
 
 bool ForwardEntry(Forwarding& forwarding, Executor& loop, const table::Table& table,
                   std::string_view key, bool put, model::ItemView item,
-                  ops::BatchForwarder::EntryDone& done) {
+                  ops::WriteForwarder::EntryDone& done) {
   // The other process takes names as the default account's.
   if (table::IsOfOtherAccount(table.descriptor.name)) return false;
   const std::string owner = forwarding.OwnerOf(table, key);
@@ -61,7 +61,7 @@ bool ForwardEntry(Forwarding& forwarding, Executor& loop, const table::Table& ta
   body.append(put ? ",\"Item\":" : ",\"Key\":");
   AppendItemJson(&body, item);
   body.push_back('}');
-  auto kept = std::make_shared<ops::BatchForwarder::EntryDone>(std::move(done));
+  auto kept = std::make_shared<ops::WriteForwarder::EntryDone>(std::move(done));
   ForwardedDone answered = [kept, &loop](ForwardedAnswer answer) {
     PostAndStandIn(loop,
                    [kept, answer = std::move(answer)]() mutable { (*kept)(OutcomeOf(answer)); });

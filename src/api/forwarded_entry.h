@@ -6,14 +6,14 @@
 #include "api/forwarding.h"
 #include "base/executor.h"
 #include "model/value.h"
-#include "ops/batch_forwarder.h"
+#include "ops/context.h"
 
 namespace stator::api {
 
-// Sends one write of a batch to the process that should run it, as ops::BatchForwarder says. The
+// Sends one write of a batch to the process that should run it, as ops::WriteForwarder says. The
 // loop outlives the request.
 bool ForwardEntry(Forwarding& forwarding, Executor& loop, const table::Table& table,
                   std::string_view key, bool put, model::ItemView item,
-                  ops::BatchForwarder::EntryDone& done);
+                  ops::WriteForwarder::EntryDone& done);
 
 }  // namespace stator::api

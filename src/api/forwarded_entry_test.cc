@@ -52,7 +52,7 @@ class ForwardedEntryTest : public testing::Test {
   int calls = 0;
 
  private:
-  ops::BatchForwarder::EntryDone done_;
+  ops::WriteForwarder::EntryDone done_;
 };
 
 TEST_F(ForwardedEntryTest, IsARequestOfItsOwn) {

@@ -18,7 +18,6 @@
 #include "base/printable.h"
 #include "guard/check.h"
 #include "ops/as_of.h"
-#include "ops/batch_forwarder.h"
 #include "ops/checks.h"
 #include "ops/isolated_accounts.h"
 #include "table/store.h"
@@ -167,7 +166,7 @@ Status CountDocument(MemoryLease* lease, std::string_view text, size_t inflated,
 
 // One request in the hands of an operation.
 
-class Service::Call final : public PendingCall, public ops::BatchForwarder {
+class Service::Call final : public PendingCall, public ops::WriteForwarder {
  public:
   Call(Service& service, Executor& loop, Frame frame, int64_t started, size_t request_bytes,
        UniqueFunction<void(Outgoing)> done)

@@ -387,7 +387,7 @@ void Admission::Advance() {
     key_bytes += known.key_bytes;
     alive.insert(known_.extract(at));
   }
-  // What is left is of tables and indexes that are gone: what happened to them is still told.
+  // The rest are tables and indexes that are gone: their refusals are still told.
   for (const auto& [meter, known] : known_) TellRefusals(known.resource, true);
   known_ = std::move(alive);
   key_bytes_.store(key_bytes, std::memory_order_relaxed);

@@ -2,7 +2,6 @@
 #include <set>
 
 #include "ops/admit.h"
-#include "ops/batch_forwarder.h"
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/faults.h"
@@ -246,12 +245,12 @@ void WriteEntry(Context& ctx, const std::shared_ptr<State>& state, size_t i) {
 }
 
 // Lets another process of the store write the entry. Returns false if it is to be written here.
-bool ForwardEntry(Context& ctx, BatchForwarder& forwarder, const std::shared_ptr<State>& state,
+bool ForwardEntry(Context& ctx, WriteForwarder& forwarder, const std::shared_ptr<State>& state,
                   size_t i) {
   const Entry& entry = state->entries[i];
   const WriteRequest& write =
       state->request.request_items[entry.table_index].requests[entry.request_index];
-  BatchForwarder::EntryDone done = [state, i, &ctx](std::optional<Status> status) {
+  WriteForwarder::EntryDone done = [state, i, &ctx](std::optional<Status> status) {
     if (!status) return WriteEntry(ctx, state, i);
     EntryDone(state.get(), i, *std::move(status));
   };
@@ -278,11 +277,11 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request,
   for (const Entry& entry : state->entries) state->outstanding -= entry.error ? 1 : 0;
   if (state->outstanding == 0) return Finish(state.get());
   // Another process does not tell the capacity that it drew, or how large a collection is.
-  BatchForwarder* const forwarder =
+  WriteForwarder* const forwarder =
       WantsCapacity(state->request.return_consumed_capacity) ||
               state->request.return_item_collection_metrics == ReturnItemCollectionMetrics::kSize
           ? nullptr
-          : dynamic_cast<BatchForwarder*>(ctx.forwarder);
+          : ctx.forwarder;
   const size_t count = state->entries.size();
   for (size_t i = 0; i < count; ++i) {
     if (state->entries[i].error) continue;

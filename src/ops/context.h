@@ -95,6 +95,15 @@ class WriteForwarder {
   // answered otherwise. `key` is EncodeItemKey. Only while the request is being handed in.
   virtual bool TryForward(const table::Table& table, std::string_view key,
                           UniqueFunction<void()>& run_here) = 0;
+
+  // The outcome of a write; nullopt: the other process refused it and changed nothing.
+  using EntryDone = UniqueFunction<void(std::optional<Status>)>;
+  // Hands over a single write of a batch: `item` is put or, without `put`, the item with that key
+  // is deleted. Returns false, and leaves `done` untouched, if the write is to be run here. Else
+  // `done` is called once, on the thread of the request's loop. The request must not be answered
+  // before.
+  virtual bool TryForwardEntry(const table::Table& table, std::string_view key, bool put,
+                               model::ItemView item, EntryDone& done) = 0;
 };
 
 // One request. `loop` is the executor of the connection; operations answer through their callback

@@ -1,6 +1,4 @@
 // Batches of which other processes write a part.
-#include "ops/batch_forwarder.h"
-
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -15,7 +13,7 @@ namespace {
 using expr::notation::Item;
 
 // Takes every write, and answers when it is told to.
-class Taker final : public BatchForwarder {
+class Taker final : public WriteForwarder {
  public:
   bool TryForward(const table::Table&, std::string_view, UniqueFunction<void()>&) override {
     return false;
@@ -59,7 +57,7 @@ struct BatchWorld : TestWorld {
   std::optional<Result<BatchWriteItemResponse>> answer;
 };
 
-TEST(BatchForwarder, BatchIsDoneWhenAllOfItIs) {
+TEST(WriteForwarder, BatchIsDoneWhenAllOfItIs) {
   BatchWorld world;
   world.Begin(BatchWorld::ThreePutsAndADelete());
   ASSERT_EQ(world.taker.taken.size(), 4u);
@@ -78,7 +76,7 @@ TEST(BatchForwarder, BatchIsDoneWhenAllOfItIs) {
   EXPECT_EQ(world.items(), 1);
 }
 
-TEST(BatchForwarder, WhatNobodyTakesIsWrittenHere) {
+TEST(WriteForwarder, WritesThatAreNotTakenAreMadeHere) {
   BatchWorld world;
   world.taker.most = 1;
   world.Begin(BatchWorld::ThreePutsAndADelete());
@@ -89,7 +87,7 @@ TEST(BatchForwarder, WhatNobodyTakesIsWrittenHere) {
   EXPECT_EQ(world.items(), 2);
 }
 
-TEST(BatchForwarder, BatchWhoseCostIsAskedForIsWrittenHere) {
+TEST(WriteForwarder, BatchWhoseCostIsAskedForIsWrittenHere) {
   BatchWorld world;
   BatchWriteItemRequest request = BatchWorld::ThreePutsAndADelete();
   request.return_consumed_capacity = ReturnConsumedCapacity::kTotal;
