@@ -18,7 +18,7 @@ TEST_F(ManagementTest, SeedDataLeavesWhatIsThereAlone) {
   EXPECT_EQ(ItemsOf("Music"), 600);
 }
 
-TEST_F(ManagementTest, SeedDataThatNobodyWouldLoadIsAnError) {
+TEST_F(ManagementTest, SeedFilesWithoutATableAreAnError) {
   WriteMusic();
   WriteFile("Musik.items.jsonl", "{}\n");
   const Result<Seeded> lost = LoadSeedData(environment_, directory_);

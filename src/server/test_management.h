@@ -44,7 +44,8 @@ class ManagementTest : public testing::Test {
   void WriteMusic() {
     WriteFile("Music.table.json",
               R"({"TableName":"Music","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
-        "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"})");
+        "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],
+        "BillingMode":"PAY_PER_REQUEST"})");
     std::string lines;
     for (int i = 0; i < 600; ++i)
       lines += R"({"Item":{"pk":{"S":"k)" + std::to_string(i) +

@@ -50,8 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 // Threads add to counters that they share, one or two at a time. Each acknowledged addition saw a
-// value nobody else saw (so the counter is linearizable), and the end is the sum of what was
-// acknowledged.
+// value that no other one saw (so the counter is linearizable), and the end is the sum of those
+// that were acknowledged.
 TEST_P(UnderFaults, CountersAreLinearizable) {
   const FaultCase& fault = GetParam();
   const std::string where =

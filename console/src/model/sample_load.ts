@@ -99,7 +99,7 @@ export class SampleLoad {
   cancel(): void {
     this.cancelled = true;
   }
-  // Spreads the votes for the favourite over so many keys in turn; 1: over one again.
+  // Spreads the votes for the favourite over this many keys in turn; 1 ends that.
   spreadOver(suffixes: number): void {
     this.suffixes = suffixes;
     this.tell({ since: { done: 0, failed: 0 } });
