@@ -83,6 +83,10 @@ kv::Batch Fleet::NextBeat() {
   beat.at_micros = clock_.NowMicros();
   if (ages_ != nullptr) beat.age_micros = ages_->NowMicros();
   beat.draining = draining_;
+  {
+    const MutexLock lock(mutex_);
+    beat.unreached = unreached_;
+  }
   kv::Batch batch;
   batch.puts.push_back(
       {kFleetTablet, KeyOf(kProcessPrefix, options_.id), EncodeRecord(beat.Encode())});
@@ -159,6 +163,11 @@ Status Fleet::Leave() {
     gone = kv::ApplyAndWait(engine_, std::move(entry));
   }
   return gone.ok() ? OkStatus() : Status(std::move(gone).error());
+}
+
+void Fleet::SetUnreached(std::string ids) {
+  const MutexLock lock(mutex_);
+  unreached_ = std::move(ids);
 }
 
 bool Fleet::Holds(std::string_view lease) const {

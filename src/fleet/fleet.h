@@ -44,7 +44,7 @@ class Fleet {
 
   struct Options {
     std::string id;                   // DrawId
-    Beat beat;                        // all fields but sequence, at_micros, age_micros and draining
+    Beat beat;                        // all fields but those that Fleet knows
     std::vector<std::string> leases;  // all leases of the store; the same list in every process
   };
   // `clock` is the machine's clock, for measuring (TicksMicros) and for dates. Engine and clock
@@ -55,6 +55,7 @@ class Fleet {
   void TellAges(const AgeClock& ages) { ages_ = &ages; }
   // Sets what later beats say of it.
   void SetDraining(bool draining) { draining_ = draining; }
+  void SetUnreached(std::string ids);
   // Writes a beat, reads the others, takes and hands over leases. Call it about once a second.
   // Blocks on the engine. Returns an error if the beat could not be written or the others could not
   // be read.
@@ -88,6 +89,7 @@ class Fleet {
   mutable Mutex mutex_;
   uint64_t sequence_ GUARDED_BY(stepping_) = 0;
   bool left_ GUARDED_BY(stepping_) = false;
+  std::string unreached_ GUARDED_BY(mutex_);
   Members members_ GUARDED_BY(mutex_);
   Leases leases_ GUARDED_BY(mutex_);
   std::vector<Leases::LeaseChange> changes_ GUARDED_BY(stepping_);

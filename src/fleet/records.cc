@@ -62,6 +62,7 @@ std::string Beat::Encode() const {
   if (!datacenter.empty()) fmt::format_to(std::back_inserter(text), "datacenter {}\n", datacenter);
   if (!rack.empty()) fmt::format_to(std::back_inserter(text), "rack {}\n", rack);
   if (!link.empty()) fmt::format_to(std::back_inserter(text), "link {}\n", link);
+  if (!unreached.empty()) fmt::format_to(std::back_inserter(text), "unreached {}\n", unreached);
   return text;
 }
 
@@ -81,6 +82,7 @@ Result<Beat> Beat::Decode(std::string_view text) {
     if (name == "datacenter") beat.datacenter = value;
     if (name == "rack") beat.rack = value;
     if (name == "link") beat.link = value;
+    if (name == "unreached") beat.unreached = value;
   });
   if (!fields || !good) return CorruptionError("the entry of a process is damaged");
   return beat;

@@ -57,6 +57,9 @@ struct Beat {
   // Where other processes may connect to hand writes over: VERSION/HOST:PORT, with the version of
   // link/'s protocol; empty: nowhere.
   std::string link = {};
+  // The ids of living processes to which it could hand writes over if it reached them, separated by
+  // commas.
+  std::string unreached = {};
   bool operator==(const Beat&) const = default;
 
   std::string Encode() const;

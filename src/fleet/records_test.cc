@@ -41,7 +41,9 @@ TEST(RecordsTest, Beats) {
   placed.draining = false;
   placed.datacenter = "dc1";
   placed.rack = "r 2";
-  EXPECT_TRUE(placed.Encode().ends_with("draining 0\ndatacenter dc1\nrack r 2\n"));
+  placed.unreached = "ab,cd";
+  EXPECT_TRUE(
+      placed.Encode().ends_with("draining 0\ndatacenter dc1\nrack r 2\nunreached ab,cd\n"));
   EXPECT_EQ(Beat::Decode(placed.Encode()).value(), placed);
   placed.draining = true;
   EXPECT_EQ(Beat::Decode(placed.Encode())->draining, true);

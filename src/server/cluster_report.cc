@@ -43,6 +43,19 @@ std::string_view StateOf(const fleet::Member& member) {
   return member.beat.draining.value_or(false) ? "draining" : "alive";
 }
 
+// The ids that a beat names as not reached; of those that are not dead.
+std::vector<std::string> Unreached(const ClusterReport& report, std::string_view ids) {
+  std::vector<std::string> all;
+  while (!ids.empty()) {
+    const std::string_view id = ids.substr(0, ids.find(','));
+    ids.remove_prefix(std::min(ids.size(), id.size() + 1));
+    for (const ClusterReport::Process& process : report.processes) {
+      if (process.member.id == id && process.member.alive) all.emplace_back(id);
+    }
+  }
+  return all;
+}
+
 Status Measure(kv_tx::TransactionEngine& engine, ClusterReport::Tablet* tablet) {
   kv::Engine& inner = engine.inner();
   const Result<std::vector<kv_rados::PartInfo>> parts =
@@ -69,10 +82,11 @@ std::string RenderJson(const ClusterReport& report, const ClusterReport::Process
   const fleet::Beat& beat = process.member.beat;
   return fmt::format(
       R"({{"id":{},"endpoint":{},"version":{},"clock":{},"state":"{}","started":"{}","beat":{},)"
-      R"("beatSecondsAgo":{:.1f},"leases":{}}})",
+      R"("beatSecondsAgo":{:.1f},"leases":{},"unreached":{}}})",
       Quoted(process.member.id), Quoted(beat.endpoint), Quoted(beat.version), Quoted(beat.clock),
       StateOf(process.member), FormatTime(beat.started_micros), beat.sequence,
-      Seconds(report.at_micros - beat.at_micros), process.leases);
+      Seconds(report.at_micros - beat.at_micros), process.leases,
+      Array(Unreached(report, beat.unreached), [](const std::string& id) { return Quoted(id); }));
 }
 
 std::string RenderJson(const ClusterReport& report, const ClusterReport::Tablet& tablet) {
@@ -154,6 +168,14 @@ std::string RenderText(const ClusterReport& report) {
                    Seconds(report.at_micros - beat.at_micros), leases, StateOf(member));
   }
   if (report.processes.empty()) text += "none\n";
+  for (const ClusterReport::Process& process : report.processes) {
+    if (!process.member.alive) continue;
+    for (const std::string& id : Unreached(report, process.member.beat.unreached)) {
+      fmt::format_to(out,
+                     "\n{} does not reach {}: it serves, and writes what it would hand over to it\n",
+                     process.member.id, id);
+    }
+  }
   fmt::format_to(out, "\n{:<12}  {:<40}  {:>5}  {:>10}  {:>14}  {:>10}\n", "tablet", "of", "parts",
                  "keys", "bytes", "unfinished");
   for (const ClusterReport::Tablet& tablet : report.tablets) {

@@ -98,5 +98,26 @@ TEST_F(ClusterReportTest, WhoeverWatchesKnowsWhoLives) {
   EXPECT_THAT(text, HasSubstr("\n0 unfinished shares of transactions\n"));
 }
 
+TEST_F(ClusterReportTest, SaysWhoDoesNotReachWhom) {
+  Instance& one = Add();
+  Instance& other = Add();
+  one.peers()->fleet().SetUnreached(other.peers()->id() + ",00000000000dead0");
+  const std::string sentence =
+      "\n" + one.peers()->id() + " does not reach " + other.peers()->id() + ": it serves";
+  kv_tx::TransactionEngine engine(memory_.Attach(), {.threads = 1});
+  std::string text, json;
+  Await([&] {
+    const Result<fleet::Membership> membership = WatchMembership(engine, clock_);
+    if (!membership.ok()) return false;
+    const Result<ClusterReport> report = MakeClusterReport(engine, *membership, clock_.NowMicros());
+    if (!report.ok()) return false;
+    text = RenderText(*report);
+    json = RenderJson(*report);
+    return text.find(sentence) != std::string::npos;
+  });
+  EXPECT_THAT(text, testing::Not(HasSubstr("dead0")));
+  EXPECT_THAT(json, HasSubstr("\"unreached\":[\"" + other.peers()->id() + "\"]"));
+}
+
 }  // namespace
 }  // namespace stator::server
