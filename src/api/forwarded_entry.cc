@@ -54,8 +54,9 @@ bool ForwardEntry(Forwarding& forwarding, Executor& loop, const table::Table& ta
                   ops::WriteForwarder::EntryDone& done) {
   // The other process takes names as the default account's.
   if (table::IsOfOtherAccount(table.descriptor.name)) return false;
-  const std::string owner = forwarding.OwnerOf(table, key);
-  if (owner.empty()) return false;
+  const ops::WrittenItem written{&table, key};
+  const WriteOwner owner = forwarding.OwnerOf({&written, 1});
+  if (owner.process.empty()) return false;
   std::string body = "{\"TableName\":";
   AppendJsonString(&body, table.descriptor.name);
   body.append(put ? ",\"Item\":" : ",\"Key\":");
@@ -66,7 +67,7 @@ bool ForwardEntry(Forwarding& forwarding, Executor& loop, const table::Table& ta
     PostAndStandIn(loop,
                    [kept, answer = std::move(answer)]() mutable { (*kept)(OutcomeOf(answer)); });
   };
-  if (forwarding.Send(owner, table, key,
+  if (forwarding.Send(owner, {&written, 1},
                       put ? "DynamoDB_20120810.PutItem" : "DynamoDB_20120810.DeleteItem", body,
                       answered))
     return true;

@@ -18,11 +18,11 @@ using expr::notation::Item;
 
 class OneOwner final : public Forwarding {
  public:
-  std::string OwnerOf(const table::Table&, std::string_view) override { return owner; }
-  bool Send(const std::string&, const table::Table&, std::string_view key,
-            std::string_view operation, std::string_view text, ForwardedDone& done) override {
+  WriteOwner OwnerOf(std::span<const ops::WrittenItem>) override { return {owner, 0}; }
+  bool Send(const WriteOwner&, std::span<const ops::WrittenItem> items, std::string_view operation,
+            std::string_view text, ForwardedDone& done) override {
     if (!sends) return false;
-    sent = std::string(operation) + " " + std::string(key) + " " + std::string(text);
+    sent = std::string(operation) + " " + std::string(items[0].key) + " " + std::string(text);
     answered = std::move(done);
     return true;
   }

@@ -2,16 +2,15 @@
 // (docs/adr/0024-one-writer-many-doors.md).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/unique_function.h"
-
-namespace stator::table {
-struct Table;
-}  // namespace stator::table
+#include "ops/context.h"
 
 namespace stator::api {
 
@@ -31,15 +30,22 @@ struct ForwardedAnswer {
 // Called exactly once, on any thread, with no lock held.
 using ForwardedDone = UniqueFunction<void(ForwardedAnswer)>;
 
+// Where a write should be run.
+struct WriteOwner {
+  std::string process = {};  // empty: this one
+  size_t item = 0;           // its part decided; an index
+};
+
 // Decides which process runs a write, and sends it there. Thread-safe.
 class Forwarding {
  public:
   virtual ~Forwarding() = default;
-  // Returns the process that should run a write of this item now; empty: this one. Never waits.
-  virtual std::string OwnerOf(const table::Table& table, std::string_view key) = 0;
-  // Sends the request. `operation` is an X-Amz-Target, `body` the text of the request; both are
-  // copied. Returns false, and leaves `done` untouched, if that process cannot be asked now.
-  virtual bool Send(const std::string& owner, const table::Table& table, std::string_view key,
+  // Returns the process that should run a write of all these items now. Never waits.
+  virtual WriteOwner OwnerOf(std::span<const ops::WrittenItem> items) = 0;
+  // Sends a request that writes these items, of which `owner` was returned. `operation` is an
+  // X-Amz-Target, `body` the text of the request; all are copied. Returns false, and leaves `done`
+  // untouched, if that process cannot be asked now.
+  virtual bool Send(const WriteOwner& owner, std::span<const ops::WrittenItem> items,
                     std::string_view operation, std::string_view body, ForwardedDone& done) = 0;
 };
 

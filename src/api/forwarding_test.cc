@@ -55,18 +55,22 @@ void Word(ops::Context& ctx, WordRequest request, ops::Callback<WordResponse> do
   UniqueFunction<void()> here = [&ctx, word = request.word, done = std::move(done)]() mutable {
     RunHere(ctx, word, done);
   };
-  if (ctx.forwarder == nullptr || !ctx.forwarder->TryForward(table, "key", here)) here();
+  const ops::WrittenItem items[] = {{&table, "key"}, {&table, "other key"}};
+  if (ctx.forwarder == nullptr || !ctx.forwarder->TryForward(items, here)) here();
 }
 
 class FakeForwarding final : public Forwarding {
  public:
-  std::string OwnerOf(const table::Table&, std::string_view key) override {
-    EXPECT_EQ(key, "key");
-    return owner;
+  WriteOwner OwnerOf(std::span<const ops::WrittenItem> items) override {
+    EXPECT_EQ(items.size(), 2u);
+    EXPECT_EQ(items[1].key, "other key");
+    return {owner, 1};
   }
-  bool Send(const std::string& to, const table::Table&, std::string_view,
+  bool Send(const WriteOwner& to, std::span<const ops::WrittenItem> items,
             std::string_view operation, std::string_view text, ForwardedDone& done) override {
-    EXPECT_EQ(to, owner);
+    EXPECT_EQ(to.process, owner);
+    EXPECT_EQ(to.item, 1u);
+    EXPECT_EQ(items.size(), 2u);
     EXPECT_EQ(operation, kTarget);
     body = text;
     if (!sends) return false;

@@ -210,13 +210,17 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
     target_ = target;
     text_ = text;
   }
-  bool TryForward(const table::Table& table, std::string_view key,
+  bool TryForward(std::span<const ops::WrittenItem> items,
                   UniqueFunction<void()>& run_here) override {
     // The other process takes names as the default account's.
-    if (!context_.account.empty() || table::IsOfOtherAccount(table.descriptor.name)) return false;
+    if (!context_.account.empty() ||
+        std::any_of(items.begin(), items.end(), [](const ops::WrittenItem& item) {
+          return table::IsOfOtherAccount(item.table->descriptor.name);
+        }))
+      return false;
     Forwarding& forwarding = *service_.forwarding_;
-    const std::string owner = forwarding.OwnerOf(table, key);
-    if (owner.empty()) return false;
+    const WriteOwner owner = forwarding.OwnerOf(items);
+    if (owner.process.empty()) return false;
     // Owns this call.
     auto kept = std::make_shared<UniqueFunction<void()>>(std::move(run_here));
     ForwardedDone done = [this, kept](ForwardedAnswer answer) mutable {
@@ -226,7 +230,7 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
         TakeForwarded(std::move(answer));
       });
     };
-    if (forwarding.Send(owner, table, key, target_, text_, done)) return true;
+    if (forwarding.Send(owner, items, target_, text_, done)) return true;
     run_here = std::move(*kept);
     return false;
   }

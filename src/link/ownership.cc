@@ -1,5 +1,6 @@
 #include "link/ownership.h"
 
+#include <optional>
 #include <utility>
 
 namespace stator::link {
@@ -65,19 +66,29 @@ void Ownership::NoteSource(Part& part, std::string_view source, int64_t now) {
   part.last_at = now;
 }
 
-std::string Ownership::OwnerOf(const kv::Unit& unit, int64_t now) {
-  const MutexLock lock(mutex_);
-  Part* const part = Find(unit);
-  if (part == nullptr) return {};
-  part->used = now;
-  if (now < part->contended_until) {
-    const std::string* best = self_may_ || others_.empty() ? &self_ : &others_.front();
-    for (const std::string& other : others_) {
-      if (Weight(unit, other) > Weight(unit, *best)) best = &other;
-    }
-    if (best != &self_) return *best;
+const std::string& Ownership::Best(const kv::Unit& unit) const {
+  const std::string* best = self_may_ || others_.empty() ? &self_ : &others_.front();
+  for (const std::string& other : others_) {
+    if (Weight(unit, other) > Weight(unit, *best)) best = &other;
   }
-  NoteSource(*part, {}, now);
+  return *best;
+}
+
+Ownership::Owner Ownership::OwnerOf(std::span<const kv::Unit> units, int64_t now) {
+  const MutexLock lock(mutex_);
+  std::optional<size_t> decides;
+  for (size_t i = 0; i < units.size(); ++i) {
+    Part* const part = Find(units[i]);
+    if (part == nullptr) continue;
+    part->used = now;
+    if (now < part->contended_until && (!decides || units[i] < units[*decides])) decides = i;
+  }
+  if (decides) {
+    if (const std::string& best = Best(units[*decides]); best != self_) return {best, *decides};
+  }
+  for (const kv::Unit& unit : units) {
+    if (Part* const part = Find(unit); part != nullptr) NoteSource(*part, {}, now);
+  }
   return {};
 }
 

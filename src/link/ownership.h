@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +32,14 @@ class Ownership {
 
   // A write of this process lost to another one's.
   void Lost(const kv::Unit& unit, int64_t now);
-  // Returns who should run a write that came to this process; empty: this process.
-  std::string OwnerOf(const kv::Unit& unit, int64_t now);
+  struct Owner {
+    std::string process = {};  // empty: this one
+    size_t unit = 0;           // that decided; an index
+  };
+  // Returns who should run a write of all these parts that came to this process. The lowest of those
+  // that are contended decides, so all processes that know of the same ones choose the same.
+  Owner OwnerOf(std::span<const kv::Unit> units, int64_t now);
+  std::string OwnerOf(const kv::Unit& unit, int64_t now) { return OwnerOf({&unit, 1}, now).process; }
   // The owner has answered that others than this process write the part too, or that none does. In
   // the latter case this process writes directly again.
   void Told(const kv::Unit& unit, bool contended, int64_t now);
@@ -63,6 +70,7 @@ class Ownership {
     int64_t used = 0;
   };
   Part* Find(const kv::Unit& unit) REQUIRES(mutex_);
+  const std::string& Best(const kv::Unit& unit) const REQUIRES(mutex_);
   Part* FindOrAdd(const kv::Unit& unit) REQUIRES(mutex_);
   static void NoteSource(Part& part, std::string_view source, int64_t now);
 

@@ -115,6 +115,34 @@ TEST(Ownership, OwnerSaysWhetherOthersWrite) {
   EXPECT_TRUE(ownership.NoteForwarded(unit, "b", now + 1));
 }
 
+// Otherwise two servers would hand the same kind of write to each other.
+TEST(Ownership, LowestContendedPartDecides) {
+  const std::vector<kv::Unit> units = {PartNumber(3), PartNumber(1), PartNumber(2)};
+  for (const std::string& id : kThree) {
+    Ownership ownership(id);
+    ownership.SetOthers(Without(id), true);
+    EXPECT_EQ(ownership.OwnerOf(units, kSecond).process, "");
+    Lose(ownership, PartNumber(3), kSecond);
+    Lose(ownership, PartNumber(2), kSecond);
+    const std::string owner = OwnerAmongThree(PartNumber(2));
+    const Ownership::Owner chosen = ownership.OwnerOf(units, kSecond);
+    EXPECT_EQ(chosen.process, id == owner ? "" : owner);
+    if (id != owner) EXPECT_EQ(chosen.unit, 2u);
+  }
+}
+
+// What the owner of the lowest part writes itself, it has written to all of them.
+TEST(Ownership, OwnWritesOfSeveralPartsAreToldToAskers) {
+  const std::vector<kv::Unit> units = {PartNumber(1), PartNumber(2)};
+  Ownership ownership("a");
+  ownership.SetOthers(Without("a"), true);
+  int64_t now = kSecond;
+  for (const kv::Unit& unit : units) ownership.NoteForwarded(unit, "b", now);
+  now += 3 * Ownership::kWindowMicros;
+  ownership.OwnerOf(units, now);
+  for (const kv::Unit& unit : units) EXPECT_TRUE(ownership.NoteForwarded(unit, "b", now + 1));
+}
+
 TEST(Ownership, ServerThatDrainsOwnsNothing) {
   Ownership ownership("a");
   ownership.SetOthers({"b"}, false);

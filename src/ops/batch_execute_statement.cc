@@ -238,8 +238,9 @@ void RunWrites(Context& ctx, std::shared_ptr<State> state) {
   for (Entry& entry : state->entries) {
     if (entry.error) continue;
     ++state->outstanding;
-    RunStatementWrite(ctx, std::move(entry.action), entry.statement.returning,
-                      WantsCapacity(state->return_consumed_capacity),
+    RunStatementWrite(ctx,
+                      {std::move(entry.action), entry.statement.returning,
+                       WantsCapacity(state->return_consumed_capacity)},
                       [state, &entry, end_one](StatementWriteResult result) {
                         entry.error = std::move(result.error);
                         entry.item = std::move(result.item);

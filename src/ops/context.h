@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -85,16 +86,22 @@ struct AnswerFaults {
   bool refused = false;  // the error that the operation answers is one of the dial's
 };
 
-// Hands single-item writes over to the process that writes their part (docs/adr/0024-*.md).
+// An item that a write changes or checks.
+struct WrittenItem {
+  const table::Table* table = nullptr;
+  std::string_view key;  // EncodeItemKey
+};
+
+// Hands writes over to the process that writes their part (docs/adr/0024-*.md).
 class WriteForwarder {
  public:
   virtual ~WriteForwarder() = default;
-  // Returns false, and leaves `run_here` untouched, if the write is to be run here. Else the write
-  // was handed over, and `run_here` is kept until the answer: called on the thread of the request's
-  // loop if the other process refused the write and changed nothing, destroyed after the client was
-  // answered otherwise. `key` is EncodeItemKey. Only while the request is being handed in.
-  virtual bool TryForward(const table::Table& table, std::string_view key,
-                          UniqueFunction<void()>& run_here) = 0;
+  // Hands the request over, which changes or checks these items and no others. Returns false, and
+  // leaves `run_here` untouched, if it is to be run here. Else `run_here` is kept until the answer:
+  // called on the thread of the request's loop if the other process refused the request and changed
+  // nothing, destroyed after the client was answered otherwise. Only while the request is being
+  // handed in.
+  virtual bool TryForward(std::span<const WrittenItem> items, UniqueFunction<void()>& run_here) = 0;
 
   // The outcome of a write; nullopt: the other process refused it and changed nothing.
   using EntryDone = UniqueFunction<void(std::optional<Status>)>;

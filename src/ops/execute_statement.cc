@@ -228,7 +228,9 @@ void ExecuteStatement(Context& ctx, ExecuteStatementRequest request, Done done) 
   const std::optional<ReturnConsumedCapacity> wanted = request.return_consumed_capacity;
   const table::TablePtr table = action->table;
   std::string table_name = action->table_name;
-  RunStatementWrite(ctx, *std::move(action), statement->returning, WantsCapacity(wanted),
+  RunStatementWrite(ctx,
+                    {*std::move(action), statement->returning, WantsCapacity(wanted),
+                     /*alone=*/true},
                     [wanted, table, table_name = std::move(table_name),
                      done = std::move(done)](StatementWriteResult result) mutable {
                       if (result.error) {

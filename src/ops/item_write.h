@@ -168,13 +168,12 @@ void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide 
   }
   if (ctx.forwarder == nullptr)
     return WriteOneItemHere(ctx, std::move(state), decide, finish, std::move(done));
-  const table::TablePtr table = state->table;
-  const std::string_view key = state->key;
+  const WrittenItem item{state->table.get(), state->key};
   UniqueFunction<void()> here = [&ctx, state = state, decide, finish,
                                  done = std::move(done)]() mutable {
     WriteOneItemHere(ctx, std::move(state), decide, finish, std::move(done));
   };
-  if (!ctx.forwarder->TryForward(*table, key, here)) here();
+  if (!ctx.forwarder->TryForward({&item, 1}, here)) here();
 }
 
 }  // namespace stator::ops

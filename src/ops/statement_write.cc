@@ -78,20 +78,10 @@ Result<std::vector<table::Change>> Decide(Context& ctx, State& state, model::Ite
   return changes;
 }
 
-}  // namespace
-
-void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning returning,
-                       bool counts_index_units, UniqueFunction<void(StatementWriteResult)> done) {
-  auto state = std::make_shared<State>(
-      State{std::move(action), returning, counts_index_units, /*measured=*/false, {}});
+// The part of RunStatementWrite that any process of the store can do.
+void RunHere(Context& ctx, std::shared_ptr<State> state,
+             UniqueFunction<void(StatementWriteResult)> done) {
   state->measured = Measured(ctx, *state->action.table);
-  if (Status struck =
-          StrikeRequest(ctx, {state->action.table.get(), nullptr, /*write=*/true, /*single=*/true});
-      !struck.ok()) {
-    state->result.error = std::move(struck).error();
-    done(std::move(state->result));
-    return;
-  }
   std::vector<table::WriteTarget> targets;
   targets.push_back({state->action.table, state->action.key});
   Executor& loop = ctx.loop;
@@ -109,7 +99,29 @@ void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning r
           done(std::move(state->result));
         });
       },
-      nullptr, std::move(detour));
+      nullptr, std::move(detour), ctx.permit);
+}
+
+}  // namespace
+
+void RunStatementWrite(Context& ctx, StatementWrite write,
+                       UniqueFunction<void(StatementWriteResult)> done) {
+  auto state = std::make_shared<State>(State{std::move(write.action), write.returning,
+                                             write.counts_index_units, /*measured=*/false, {}});
+  if (Status struck = 
+          StrikeRequest(ctx, {state->action.table.get(), nullptr, /*write=*/true, /*single=*/true});
+      !struck.ok()) {
+    state->result.error = std::move(struck).error();
+    done(std::move(state->result));
+    return;
+  }
+  if (!write.alone || ctx.forwarder == nullptr)
+    return RunHere(ctx, std::move(state), std::move(done));
+  const WrittenItem item{state->action.table.get(), state->action.key};
+  UniqueFunction<void()> here = [&ctx, state, done = std::move(done)]() mutable {
+    RunHere(ctx, std::move(state), std::move(done));
+  };
+  if (!ctx.forwarder->TryForward({&item, 1}, here)) here();
 }
 
 }  // namespace stator::ops

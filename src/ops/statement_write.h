@@ -21,9 +21,17 @@ struct StatementWriteResult {
   IndexUnits index_units;  // if they were to be counted
 };
 
-// Runs the action of PlanWrite, if the fault dial lets it, and answers once, on the loop's thread.
-// `returning` and `update` are the statement's.
-void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning returning,
-                       bool counts_index_units, UniqueFunction<void(StatementWriteResult)> done);
+struct StatementWrite {
+  TransactionAction action;  // of PlanWrite
+  expr::Returning returning = expr::Returning::kNone;
+  bool counts_index_units = false;
+  // The statement is the whole request, so that another process may run it (Context::forwarder);
+  // then `done` is destroyed uncalled.
+  bool alone = false;
+};
+
+// Runs the action, if the fault dial lets it, and answers once, on the loop's thread.
+void RunStatementWrite(Context& ctx, StatementWrite write,
+                       UniqueFunction<void(StatementWriteResult)> done);
 
 }  // namespace stator::ops

@@ -118,6 +118,49 @@ std::vector<table::WriteTarget> TargetsOf(const WriteTransaction& transaction) {
   return targets;
 }
 
+// The part of RunWriteTransaction that any process of the store can do.
+void RunHere(Context& ctx, std::shared_ptr<Run> run, std::vector<table::WriteTarget> targets,
+             Callback<TransactionUnits> done) {
+  for (const TransactionAction& action : run->transaction.actions)
+    run->measured |= Measured(ctx, *action.table);
+  Executor& loop = ctx.loop;
+  table::WriteDetour detour = DetourOf(ctx, targets.size(), [run](size_t i, size_t bytes) {
+    return MostSteps(run->transaction.actions[i], bytes);
+  });
+  ctx.env.store.Write(
+      std::move(targets),
+      [run, &ctx](const std::vector<model::ItemView>& old_items) {
+        return Body(ctx, *run, old_items);
+      },
+      [run, &ctx, &loop, done = std::move(done)](Status status) mutable {
+        RunOn(loop, [run = std::move(run), &ctx, status = std::move(status),
+                     done = std::move(done)]() mutable {
+          const bool repeated = status.ok() && !run->drawn.writes;
+          if (repeated && FaultsActive(ctx) && StrikeRepetition(ctx, TargetsOf(run->transaction))) {
+            status = Error(ErrorCode::kTransactionInProgress,
+                           "The transaction with the given request token is already in progress.");
+          }
+          if (!status.ok()) {
+            done(AsTransactionError(run->transaction.actions.size(), std::move(status).error()));
+          } else {
+            done(std::move(run->drawn));
+          }
+        });
+      },
+      run->token, std::move(detour), ctx.permit);
+}
+
+// Hands the request over if another process should run it. Returns false, and leaves `here`
+// untouched, if not.
+bool ForwardTransaction(Context& ctx, const WriteTransaction& transaction,
+                        UniqueFunction<void()>& here) {
+  std::vector<WrittenItem> items;
+  items.reserve(transaction.actions.size());
+  for (const TransactionAction& action : transaction.actions)
+    items.push_back({action.table.get(), action.key});
+  return ctx.forwarder->TryForward(items, here);
+}
+
 }  // namespace
 
 Error TransactionCanceled(std::vector<CancellationReason> reasons) {
@@ -229,33 +272,13 @@ void RunWriteTransaction(Context& ctx, WriteTransaction transaction,
     done(std::move(struck).error());
     return;
   }
-  for (const TransactionAction& action : run->transaction.actions)
-    run->measured |= Measured(ctx, *action.table);
-  Executor& loop = ctx.loop;
-  table::WriteDetour detour = DetourOf(ctx, targets.size(), [run](size_t i, size_t bytes) {
-    return MostSteps(run->transaction.actions[i], bytes);
-  });
-  ctx.env.store.Write(
-      std::move(targets),
-      [run, &ctx](const std::vector<model::ItemView>& old_items) {
-        return Body(ctx, *run, old_items);
-      },
-      [run, &ctx, &loop, done = std::move(done)](Status status) mutable {
-        RunOn(loop, [run = std::move(run), &ctx, status = std::move(status),
-                     done = std::move(done)]() mutable {
-          const bool repeated = status.ok() && !run->drawn.writes;
-          if (repeated && FaultsActive(ctx) && StrikeRepetition(ctx, TargetsOf(run->transaction))) {
-            status = Error(ErrorCode::kTransactionInProgress,
-                           "The transaction with the given request token is already in progress.");
-          }
-          if (!status.ok()) {
-            done(AsTransactionError(run->transaction.actions.size(), std::move(status).error()));
-          } else {
-            done(std::move(run->drawn));
-          }
-        });
-      },
-      run->token, std::move(detour));
+  if (ctx.forwarder == nullptr)
+    return RunHere(ctx, std::move(run), std::move(targets), std::move(done));
+  UniqueFunction<void()> here = [&ctx, run, targets = std::move(targets),
+                                 done = std::move(done)]() mutable {
+    RunHere(ctx, std::move(run), std::move(targets), std::move(done));
+  };
+  if (!ForwardTransaction(ctx, run->transaction, here)) here();
 }
 
 void TransactionCapacity::Add(const std::string& table_name, const table::TablePtr& table,

@@ -1,10 +1,11 @@
-// Batches of which other processes write a part.
+// Requests that other processes run, and batches of which they write a part.
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <string>
 #include <utility>
 
+#include "kv/permit.h"
 #include "ops/test_world.h"
 
 namespace stator::ops {
@@ -15,8 +16,11 @@ using expr::notation::Item;
 // Takes every write, and answers when it is told to.
 class Taker final : public WriteForwarder {
  public:
-  bool TryForward(const table::Table&, std::string_view, UniqueFunction<void()>&) override {
-    return false;
+  bool TryForward(std::span<const WrittenItem> items, UniqueFunction<void()>& here) override {
+    if (!takes_requests) return false;
+    for (const WrittenItem& item : items) named += item.table->descriptor.name + " ";
+    run_here = std::move(here);
+    return true;
   }
   bool TryForwardEntry(const table::Table&, std::string_view, bool put, model::ItemView,
                        EntryDone& done) override {
@@ -28,6 +32,9 @@ class Taker final : public WriteForwarder {
   std::deque<EntryDone> taken;
   size_t most = 100;
   int puts = 0;
+  bool takes_requests = false;
+  std::string named;  // the tables of the items of requests
+  UniqueFunction<void()> run_here;
 };
 
 struct BatchWorld : TestWorld {
@@ -96,6 +103,108 @@ TEST(WriteForwarder, BatchWhoseCostIsAskedForIsWrittenHere) {
   while (!world.answer) world.loop.RunOne();
   ASSERT_TRUE(world.answer->ok());
   EXPECT_EQ(world.items(), 3);
+}
+
+struct RequestWorld : TestWorld {
+  RequestWorld() {
+    Create("one");
+    Create("two");
+  }
+
+  // Begins a transaction that puts an item into each table.
+  void BeginTransaction() {
+    TransactWriteItemsRequest request;
+    for (const char* name : {"one", "two"}) {
+      TransactWriteAction& action = request.transact_items.emplace_back().put.emplace();
+      action.table_name = name;
+      action.item.bytes = Item("{pk: 'a'}");
+    }
+    Begin(TransactWriteItems, std::move(request));
+  }
+  template <typename Request, typename Response>
+  void Begin(void (*operation)(Context&, Request, Callback<Response>), Request request) {
+    context.emplace(Context{env, loop, "any"});
+    context->forwarder = forwards ? &taker : nullptr;
+    context->permit = permit;
+    operation(*context, std::move(request), [this](Result<Response> response) {
+      answer = response.ok() ? OkStatus() : Status(std::move(response).error());
+    });
+  }
+  void BeginStatement(const std::string& statement) {
+    ExecuteStatementRequest request;
+    request.statement = statement;
+    Begin(ExecuteStatement, std::move(request));
+  }
+  Status Wait() {
+    while (!answer) loop.RunOne();
+    return *answer;
+  }
+  int64_t items(const char* name) { return store->Counts(*store->Find(name))->items; }
+
+  Taker taker;
+  bool forwards = true;
+  kv::FatePtr permit;
+  std::optional<Context> context;
+  std::optional<Status> answer;
+};
+
+TEST(WriteForwarder, TransactionIsHandedOverAsAWhole) {
+  RequestWorld world;
+  world.taker.takes_requests = true;
+  world.BeginTransaction();
+  EXPECT_EQ(world.taker.named, "one two ");
+  EXPECT_FALSE(world.answer);
+  world.taker.run_here();  // refused
+  EXPECT_TRUE(world.Wait().ok());
+  EXPECT_EQ(world.items("one") + world.items("two"), 2);
+}
+
+TEST(WriteForwarder, TransactionThatIsNotTakenIsRunHere) {
+  RequestWorld world;
+  world.BeginTransaction();
+  EXPECT_TRUE(world.Wait().ok());
+  EXPECT_EQ(world.items("one") + world.items("two"), 2);
+}
+
+TEST(WriteForwarder, StatementIsHandedOver) {
+  RequestWorld world;
+  world.taker.takes_requests = true;
+  world.BeginStatement("INSERT INTO one VALUE {'pk': 'a'}");
+  EXPECT_EQ(world.taker.named, "one ");
+  world.taker.run_here();
+  EXPECT_TRUE(world.Wait().ok());
+  EXPECT_EQ(world.items("one"), 1);
+}
+
+// The request that the client has sent is all of them.
+TEST(WriteForwarder, StatementOfABatchIsRunHere) {
+  RequestWorld world;
+  world.taker.takes_requests = true;
+  BatchExecuteStatementRequest request;
+  request.statements.emplace_back().statement = "INSERT INTO one VALUE {'pk': 'a'}";
+  world.Begin(BatchExecuteStatement, std::move(request));
+  EXPECT_TRUE(world.Wait().ok());
+  EXPECT_EQ(world.taker.named, "");
+  EXPECT_EQ(world.items("one"), 1);
+}
+
+TEST(WriteForwarder, NothingIsChangedWithoutThePermit) {
+  for (const bool transaction : {true, false}) {
+    RequestWorld world;
+    world.forwards = false;
+    const auto permit = kv::MakePermit();
+    permit->failed = true;
+    world.permit = permit;
+    if (transaction) {
+      world.BeginTransaction();
+    } else {
+      world.BeginStatement("INSERT INTO one VALUE {'pk': 'a'}");
+    }
+    const Status status = world.Wait();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code(), ErrorCode::kUnavailable);
+    EXPECT_EQ(world.items("one") + world.items("two"), 0);
+  }
 }
 
 }  // namespace

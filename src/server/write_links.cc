@@ -19,6 +19,10 @@ namespace {
 // The longest body that is handed over. Longer ones are rare, and would delay the signs of life
 // behind them.
 constexpr size_t kMostBodyBytes = 64 << 10;
+// A process that has not been reached for this long is told of: longer than it takes to connect.
+constexpr int64_t kUnreachedMicros = 5'000'000;
+// A beat names no more.
+constexpr size_t kMostUnreached = 50;
 
 //   request := tablet:4 part operation body      part, operation: length:1 bytes
 //   answer  := contended:1 status:2 items:4 error body      error: length:1 bytes
@@ -139,18 +143,39 @@ void WriteLinks::Follow() {
     if (id == peers_->id() || !member.alive || member.beat.version != STATOR_VERSION) continue;
     if (std::optional<link::Peer> peer = PeerOf(id, member.beat.link)) all.push_back(*peer);
   }
-  hub_->SetPeers(std::move(all));
+  hub_->SetPeers(all);
   std::vector<std::string> owners;
-  for (std::string& id : hub_->Warm()) {
+  const std::vector<std::string> warm = hub_->Warm();
+  for (const std::string& id : warm) {
     const auto member = membership.members.find(id);
     if (member != membership.members.end() && !member->second.beat.draining.value_or(false))
-      owners.push_back(std::move(id));
+      owners.push_back(id);
   }
+  TellUnreached(all, warm);
   const auto self = membership.members.find(peers_->id());
   const bool draining =
       self != membership.members.end() && self->second.beat.draining.value_or(false);
   ownership_->SetOthers(std::move(owners), !draining);
   ownership_->Forget(clock_->TicksMicros());
+}
+
+void WriteLinks::TellUnreached(const std::vector<link::Peer>& peers,
+                               const std::vector<std::string>& warm) {
+  const int64_t now = clock_->TicksMicros();
+  std::map<std::string, int64_t> missing;
+  std::string ids;
+  size_t told = 0;
+  for (const link::Peer& peer : peers) {
+    if (std::find(warm.begin(), warm.end(), peer.id) != warm.end()) continue;
+    const auto before = missing_since_.find(peer.id);
+    const int64_t since = before == missing_since_.end() ? now : before->second;
+    missing[peer.id] = since;
+    if (now - since < kUnreachedMicros || ++told > kMostUnreached) continue;
+    if (!ids.empty()) ids.push_back(',');
+    ids.append(peer.id);
+  }
+  missing_since_ = std::move(missing);
+  peers_->fleet().SetUnreached(std::move(ids));
 }
 
 void WriteLinks::BeginStop() {
@@ -165,17 +190,28 @@ void WriteLinks::Stop() {
   kv_rados::SetHooks(*writer_, {});
 }
 
-std::string WriteLinks::OwnerOf(const table::Table& table, std::string_view key) {
-  if (!ownership_->active()) return {};
-  const Result<kv::Unit> unit = engine_->UnitOf(table.descriptor.tablet(), key, kv::Tier::kMemory);
-  if (!unit.ok()) return {};
-  return ownership_->OwnerOf(*unit, clock_->TicksMicros());
+Result<kv::Unit> WriteLinks::UnitOf(const ops::WrittenItem& item) const {
+  return engine_->UnitOf(item.table->descriptor.tablet(), item.key, kv::Tier::kMemory);
 }
 
-bool WriteLinks::Send(const std::string& owner, const table::Table& table, std::string_view key,
-                      std::string_view operation, std::string_view body, api::ForwardedDone& done) {
+api::WriteOwner WriteLinks::OwnerOf(std::span<const ops::WrittenItem> items) {
+  if (!ownership_->active()) return {};
+  std::vector<kv::Unit> units;
+  units.reserve(items.size());
+  for (const ops::WrittenItem& item : items) {
+    Result<kv::Unit> unit = UnitOf(item);
+    if (!unit.ok()) return {};
+    units.push_back(*std::move(unit));
+  }
+  link::Ownership::Owner owner = ownership_->OwnerOf(units, clock_->TicksMicros());
+  return {std::move(owner.process), owner.unit};
+}
+
+bool WriteLinks::Send(const api::WriteOwner& owner, std::span<const ops::WrittenItem> items,
+                      std::string_view operation, std::string_view body,
+                      api::ForwardedDone& done) {
   if (body.size() > kMostBodyBytes || operation.size() > 255) return false;
-  Result<kv::Unit> unit = engine_->UnitOf(table.descriptor.tablet(), key, kv::Tier::kMemory);
+  Result<kv::Unit> unit = UnitOf(items[owner.item]);
   if (!unit.ok() || unit->part.size() > 255) return false;
   std::string request;
   request.reserve(6 + unit->part.size() + operation.size() + body.size());
@@ -185,11 +221,16 @@ bool WriteLinks::Send(const std::string& owner, const table::Table& table, std::
   request.append(body);
   // The hub leaves it alone if it cannot ask.
   auto kept = std::make_shared<api::ForwardedDone>(std::move(done));
+  std::vector<std::pair<kv::Tablet, std::string>> keys;
+  keys.reserve(items.size());
+  for (const ops::WrittenItem& item : items)
+    keys.emplace_back(item.table->descriptor.tablet(), item.key);
   link::AnswerDone answered = [this, kept, unit = *std::move(unit),
-                               key = std::string(key)](link::Answer answer) {
+                               keys = std::move(keys)](link::Answer answer) {
     // Written or perhaps written: a read of this server must not be from before.
-    if (answer.outcome != link::Outcome::kRefused)
-      kv_rados::NoteElsewhere(*writer_, unit.tablet, key);
+    if (answer.outcome != link::Outcome::kRefused) {
+      for (const auto& [tablet, key] : keys) kv_rados::NoteElsewhere(*writer_, tablet, key);
+    }
     api::ForwardedAnswer forwarded;
     if (answer.outcome == link::Outcome::kRefused) {
       forwarded.kind = api::ForwardedAnswer::Kind::kRefused;
@@ -200,7 +241,7 @@ bool WriteLinks::Send(const std::string& owner, const table::Table& table, std::
     }
     (*kept)(std::move(forwarded));
   };
-  if (hub_->Ask(owner, request, answered)) return true;
+  if (hub_->Ask(owner.process, request, answered)) return true;
   done = std::move(*kept);
   return false;
 }

@@ -1,10 +1,11 @@
-// Hands single-item writes over to the server that writes their part, and runs those that others
+// Hands writes over to the server that writes their part, and runs those that others
 // hand over (docs/adr/0024-one-writer-many-doors.md). Where several processes serve a Ceph pool.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,8 +47,8 @@ class WriteLinks final : public api::Forwarding {
   // Idempotent.
   void Stop();
 
-  std::string OwnerOf(const table::Table& table, std::string_view key) override;
-  bool Send(const std::string& owner, const table::Table& table, std::string_view key,
+  api::WriteOwner OwnerOf(std::span<const ops::WrittenItem> items) override;
+  bool Send(const api::WriteOwner& owner, std::span<const ops::WrittenItem> items,
             std::string_view operation, std::string_view body, api::ForwardedDone& done) override;
 
   // Gauges for /metrics, by name.
@@ -55,6 +56,10 @@ class WriteLinks final : public api::Forwarding {
 
  private:
   explicit WriteLinks(const PresenceSettings& settings) : settings_(settings) {}
+  // kWouldBlock if the part is not known from memory.
+  Result<kv::Unit> UnitOf(const ops::WrittenItem& item) const;
+  // Says in the beat which of these could be asked, and have not been reached for a while.
+  void TellUnreached(const std::vector<link::Peer>& peers, const std::vector<std::string>& warm);
   void Serve(const std::string& asker, std::string request, kv::FatePtr permit,
              link::Hub::Reply reply);
 
@@ -69,6 +74,7 @@ class WriteLinks final : public api::Forwarding {
   const Clock* clock_ = nullptr;
   std::unique_ptr<link::Ownership> ownership_;
   std::unique_ptr<link::Hub> hub_;
+  std::map<std::string, int64_t> missing_since_;  // ticks, by id; of Follow
 };
 
 }  // namespace stator::server

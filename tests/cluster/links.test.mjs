@@ -9,7 +9,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { Server } from '../sdk/harness.mjs';
 
-const { BatchWriteItemCommand, CreateTableCommand, DynamoDBClient, GetItemCommand, PutItemCommand, UpdateItemCommand, waitUntilTableExists } =
+const {
+  BatchWriteItemCommand, CreateTableCommand, DynamoDBClient, ExecuteStatementCommand, GetItemCommand, PutItemCommand, TransactWriteItemsCommand,
+  UpdateItemCommand, waitUntilTableExists,
+} =
   createRequire(new URL('../sdk/package.json', import.meta.url))('@aws-sdk/client-dynamodb');
 
 const conf = path.join(process.env.STATOR_CLUSTER_DIR, 'ceph.conf');
@@ -32,7 +35,8 @@ async function until(holds, what, seconds = 60) {
   }
 }
 
-// Clients of one server: some add to counters, some put rising numbers under keys of their own, one by one or in batches.
+// Clients of one server: some add to counters, one by one or to two in a transaction, some put rising numbers under keys of their own, one by
+// one, by statements or in batches.
 class Clients {
   constructor(table, server, name) {
     Object.assign(this, { table, server, name, client: clientOf(server), stop: false, longest: 0, errors: {}, done: 0 });
@@ -40,7 +44,7 @@ class Clients {
     this.perhaps = Array(kCounters).fill(0); // of unknown outcome
     this.acknowledged = new Map();
     this.sent = new Map();
-    this.working = Promise.all([this.add(0), this.add(1), this.put(2), this.put(3), this.batch(4)]);
+    this.working = Promise.all([this.add(0), this.add(1), this.put(2), this.put(3), this.batch(4), this.transact(5), this.state(6)]);
   }
   async send(command) {
     const from = performance.now();
@@ -49,6 +53,10 @@ class Clients {
       this.done++;
       return answer;
     } catch (error) {
+      if (error.name === 'TransactionCanceledException') {
+        assert.ok(error.CancellationReasons.every(({ Code }) => Code === 'TransactionConflict' || Code === 'None'), JSON.stringify(error.CancellationReasons));
+        return null; // not applied
+      }
       this.errors[error.name] = (this.errors[error.name] ?? 0) + 1;
       if (this.stop || this.lost) return undefined;
       assert.equal(error.name, 'InternalServerError', `at ${this.name}: ${error}`);
@@ -66,9 +74,31 @@ class Clients {
       (ok ? this.added : this.perhaps)[i % kCounters]++;
     }
   }
-  async put(n) {
+  // Adds to two counters, all or none.
+  async transact(n) {
+    for (let i = n; !this.stop; ++i) {
+      const both = [i % kCounters, (i + 1 + (i % 3)) % kCounters];
+      const answer = await this.send(new TransactWriteItemsCommand({
+        TransactItems: both.map((counter) => ({
+          Update: { TableName: this.table, Key: { pk: { S: `counter-${counter}` } }, UpdateExpression: 'ADD n :one', ExpressionAttributeValues: { ':one': { N: '1' } } },
+        })),
+      }));
+      if (answer === null) continue;
+      for (const counter of both) (answer ? this.added : this.perhaps)[counter]++;
+    }
+  }
+  async state(n) {
     const key = `${this.name}-${n}`;
-    for (let i = 1; !this.stop; ++i) {
+    while (!this.stop && !this.acknowledged.has(key)) await this.put(n, 1);
+    for (let i = 2; !this.stop; ++i) {
+      this.sent.set(key, i);
+      const Statement = `UPDATE "${this.table}" SET n = ${i} WHERE pk = '${key}'`;
+      if (await this.send(new ExecuteStatementCommand({ Statement }))) this.acknowledged.set(key, i);
+    }
+  }
+  async put(n, most = Infinity) {
+    const key = `${this.name}-${n}`;
+    for (let i = 1; !this.stop && i <= most; ++i) {
       this.sent.set(key, i);
       if (await this.send(new PutItemCommand({ TableName: this.table, Item: { pk: { S: key }, n: { N: String(i) } } }))) this.acknowledged.set(key, i);
     }
