@@ -75,8 +75,12 @@ Status KinesisKeeper::Start() {
   } else {
     ASSIGN_OR_RETURN(const access::SigningKey key, FindKinesisKey(options_.endpoint));
     (void)key;
-    ASSIGN_OR_RETURN(checker_, KinesisClient::Make(EndpointOf(options_, kCheckTimeoutMicros),
-                                                   machine_, &trusts_));
+    ASSIGN_OR_RETURN(asking_, KinesisClient::Make(EndpointOf(options_, kCheckTimeoutMicros),
+                                                  machine_, &trusts_));
+    checker_ = std::make_unique<KinesisChecker>(
+        [this](const std::string& arn) { return asking_->Check(arn); },
+        [this] { asking_->Cancel(); });
+    checker_->Start();
   }
   TRY(runner_.Start());
   thread_ = std::thread([this] { Run(); });
@@ -87,10 +91,10 @@ void KinesisKeeper::Stop() {
   {
     MutexLock lock(mutex_);
     stopped_ = true;
-    if (calling_ != nullptr) calling_->Cancel();
     wake_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  if (checker_ != nullptr) checker_->Stop();
   runner_.Stop();
 }
 
@@ -127,6 +131,7 @@ void KinesisKeeper::Look() {
   seen_ = std::move(seen);
   std::erase_if(since_, [this](const auto& each) { return !seen_.contains(each.first.substr(1)); });
   std::erase_if(next_check_, [this](const auto& each) { return !seen_.contains(each.first); });
+  if (checker_ != nullptr) checker_->Keep(seen_);
 }
 
 void KinesisKeeper::Lead(const table::TableDescriptor& table, const Destination& destination) {
@@ -159,21 +164,16 @@ void KinesisKeeper::Lead(const table::TableDescriptor& table, const Destination&
 }
 
 void KinesisKeeper::Check(const table::TableDescriptor& table, const Destination& destination) {
+  if (checker_ == nullptr) return;
   const int64_t now = machine_.TicksMicros();
   int64_t& next = next_check_[destination.id];
-  if (checker_ == nullptr || now < next) return;
-  {
-    MutexLock lock(mutex_);
-    if (stopped_) return;
-    calling_ = checker_.get();
+  const std::optional<Status> outcome = checker_->Take(destination.id);
+  if (!outcome) {
+    if (now >= next) checker_->Ask(destination.id, destination.stream_arn);
+    return;
   }
-  const Status checked = checker_->Check(destination.stream_arn);
-  {
-    MutexLock lock(mutex_);
-    calling_ = nullptr;
-    if (stopped_) return;
-  }
-  next = machine_.TicksMicros() + kCheckAgainMicros;
+  const Status& checked = *outcome;
+  next = now + kCheckAgainMicros;
   if (checked.ok()) {
     (void)SetStatus(table, destination, State::kActive, "").ok();
     return;

@@ -26,6 +26,7 @@
 #include "triggers/book.h"
 #include "triggers/function.h"
 #include "triggers/kinesis.h"
+#include "triggers/kinesis_checker.h"
 #include "triggers/runner.h"
 
 namespace stator::triggers {
@@ -75,8 +76,9 @@ class KinesisKeeper {
   const Options options_;
   Book book_;
   Trusts trusts_;
+  std::unique_ptr<KinesisClient> asking_;     // null: there is no endpoint
+  std::unique_ptr<KinesisChecker> checker_;  // null under the same condition
   // These belong to the thread:
-  std::unique_ptr<KinesisClient> checker_;
   std::map<std::string, int64_t> since_;       // ticks at which an id was first seen in its status
   std::map<std::string, int64_t> next_check_;  // ticks, by id
   std::map<std::string, Followed> followed_;   // by id
@@ -87,7 +89,6 @@ class KinesisKeeper {
   std::condition_variable_any wake_;
   std::vector<StoredMapping> mappings_ GUARDED_BY(mutex_);
   bool stopped_ GUARDED_BY(mutex_) = false;
-  KinesisClient* calling_ GUARDED_BY(mutex_) = nullptr;
   std::thread thread_;
   Runner runner_;  // last: it asks for mappings
 };
