@@ -23,6 +23,9 @@ using throughput::Rates;
 
 // Minutes that one step judges, so that stopping need not wait for years of a moved clock.
 constexpr int64_t kMinutesPerStep = 10'000;
+// After two days without use, and without a change, further such days change nothing: each minimum
+// is reached, and a new day has allowed its decreases. A clock may be moved by thousands of years.
+constexpr int64_t kIdleMinutes = 2 * 24 * 60;
 
 const std::optional<AutoScalingSettings>& Of(const table::AutoScalingRules& rules, Access access) {
   return access == Access::kRead ? rules.read : rules.write;
@@ -116,6 +119,8 @@ bool AutoScaler::Step(Environment& env) {
   bool changed = false;
   if (watched.empty()) judged_ = minute;
   while (!changed && *judged_ < minute && *judged_ < first + kMinutesPerStep) {
+    // What was used is counted in the first minute.
+    if (*judged_ > first + kIdleMinutes) judged_ = minute - 1;
     changed = Judge(env, watched, ++*judged_ * kMinuteMicros);
     for (auto& [tablet, state] : states_) state.waiting = {};
   }

@@ -144,6 +144,23 @@ TEST_F(AutoScalerTest, JudgesTheMinutesOfAMoveInOrder) {
   EXPECT_EQ(Descriptor("t").read_units, 5) << "one minute above the target";
 }
 
+TEST_F(AutoScalerTest, AMoveOfManyYearsIsJudgedAtOnce) {
+  Create("t");
+  SetRules("t", {.read = AutoScalingSettings{
+                     .min_units = 5, .max_units = 100, .target = 0.5, .lower_when_idle = true}});
+  Use("t", Access::kRead, 60);
+  world_.clock.AdvanceMicros(5000 * int64_t{365} * 24 * kHour);
+  int steps = 1;
+  while (world_.env.auto_scaler.Step(world_.env)) ++steps;
+  EXPECT_LE(steps, 3);
+  EXPECT_EQ(Descriptor("t").read_units, 5);
+  for (int minute = 1; minute <= 2; ++minute) {
+    Use("t", Access::kRead, 60 * 9);
+    Pass();
+  }
+  EXPECT_EQ(Descriptor("t").read_units, 18);
+}
+
 TEST_F(AutoScalerTest, ATableThatNobodyUsesKeepsItsCapacity) {
   Create("t");
   SetRules("t", {.read = AutoScalingSettings{.min_units = 5, .max_units = 100},
