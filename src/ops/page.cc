@@ -19,6 +19,33 @@ namespace {
 // large, and hundreds of pages are under way at once. Smaller ones are counted when they are there.
 constexpr size_t kCountedFirst = 16 << 10;
 
+// Entries that are copied out of an engine together, before a worker filters them.
+constexpr size_t kCopiedBytes = 256 << 10;
+
+// Entries of a tablet, one behind the other.
+class CopiedEntries {
+ public:
+  void Add(std::string_view key, std::string_view item) {
+    bytes_.append(key).append(item);
+    sizes_.emplace_back(key.size(), item.size());
+  }
+  bool full() const { return bytes_.size() + sizes_.size() * sizeof(sizes_[0]) >= kCopiedBytes; }
+  // Calls visit(key, item) for each until it returns false. Returns false if it did.
+  template <typename Visit>
+  bool ForEach(const Visit& visit) const {
+    std::string_view rest = bytes_;
+    for (const auto& [key, item] : sizes_) {
+      if (!visit(rest.substr(0, key), model::ItemView(rest.substr(key, item)))) return false;
+      rest.remove_prefix(key + item);
+    }
+    return true;
+  }
+
+ private:
+  std::string bytes_;
+  std::vector<std::pair<size_t, size_t>> sizes_;
+};
+
 // Reads a page in steps; each goes on where the one before stopped.
 class PageReader {
  public:
@@ -41,19 +68,21 @@ class PageReader {
     int64_t step_bytes = 0;
     bool complete = true;
     past_turn_end_ = 0;
-    TRY(store_.ScanTablet(
-        Next(budget), tier,
-        [&](std::string_view key, model::ItemView item) {
-          if (IsForWorker(item)) return complete = false;
-          // Nothing stood there at a moment of the past.
-          if (!item.exists()) [[unlikely]]
-            return Pass(key) && (complete = HasTurn());
-          if (!Take(key, item, item) || EndsPast(key)) return false;
-          step_bytes += static_cast<int64_t>(item.size_bytes());
-          complete = step_bytes < budget && steps_ < steps_budget_ && HasTurn();
-          return complete;
-        },
-        request_.past.get()));
+    const auto visit = [&](std::string_view key, model::ItemView item) {
+      if (IsForWorker(item)) return complete = false;
+      // Nothing stood there at a moment of the past.
+      if (!item.exists()) [[unlikely]]
+        return Pass(key) && (complete = HasTurn());
+      if (!Take(key, item, item) || EndsPast(key)) return false;
+      step_bytes += static_cast<int64_t>(item.size_bytes());
+      complete = step_bytes < budget && steps_ < steps_budget_ && HasTurn();
+      return complete;
+    };
+    if (!here_ && request_.filter.present() && request_.past == nullptr) {
+      TRY(VisitCopies(tier, budget, visit));
+    } else {
+      TRY(store_.ScanTablet(Next(budget), tier, visit, request_.past.get()));
+    }
     if (refused_) return EndBehindCursor(tier);
     if (complete) return true;
     Advance();
@@ -92,6 +121,24 @@ class PageReader {
   // Entries that are read before the items of them are fetched: no item is read while a scan is
   // under way.
   static constexpr size_t kFetchedTogether = 64;
+
+  // A scan, but that `visit` is called when the engine holds nothing: filters may take long, and
+  // the engine in memory lets no write pass while it visits.
+  template <typename Visit>
+  Status VisitCopies(kv::Tier tier, int64_t budget, const Visit& visit) {
+    while (true) {
+      CopiedEntries entries;
+      TRY(store_.ScanTablet(
+          Next(budget), tier,
+          [&entries](std::string_view key, model::ItemView item) {
+            entries.Add(key, item.encoded());
+            return !entries.full();
+          },
+          nullptr));
+      if (!entries.ForEach(visit) || !entries.full()) return OkStatus();
+      Advance();
+    }
+  }
 
   // What is left of the page, of which about `budget` bytes will be wanted.
   kv::Range Next(int64_t budget) const {

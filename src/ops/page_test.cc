@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <map>
+#include <memory>
 #include <set>
+#include <thread>
 
 #include "ops/test_world.h"
 #include "table/history_upkeep.h"
@@ -68,6 +72,25 @@ Pages ReadAll(TestWorld& world, Request request,
   }
 }
 
+// Writes to the store while a page is being filtered, as clients do. For the next test only.
+struct WriteMeanwhile {
+  TestWorld* world = nullptr;
+  int written = 0, held = 0;
+};
+WriteMeanwhile* write_meanwhile = nullptr;
+void WriteItemMeanwhile(model::ItemView item, bool, ByteBuffer* out) {
+  out->Append(item.encoded());
+  const auto done = std::make_shared<std::promise<void>>();
+  std::future<void> future = done->get_future();
+  std::thread([done, world = write_meanwhile->world] {
+    kv::Batch batch;
+    batch.puts.push_back({{kv::Space::kItems, 99}, "key", std::string(kv::kStampBytes, '\0')});
+    world->engine.Apply(std::move(batch), [done](Result<uint64_t>) { done->set_value(); });
+  }).detach();
+  const bool passed = future.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  ++(passed ? write_meanwhile->written : write_meanwhile->held);
+}
+
 QueryRequest QueryOf(const std::string& condition,
                      std::vector<std::pair<std::string, std::string>> values) {
   QueryRequest request;
@@ -124,6 +147,26 @@ TEST(Page, WhatTheNetworkBringsIsReadWhereverItIsBest) {
   EXPECT_EQ(ReadAll(world, request, Query).items.size(), items);
   EXPECT_GE(world.engine.reads_ahead, static_cast<int>(items / 10))
       << "each page begins with what is read ahead";
+}
+
+// The engine in memory has one lock for all tables: a filter that held it would hold all writes.
+TEST(Page, WritesPassWhileAWorkerFilters) {
+  TestWorld world(kSeed + 7);
+  Fill(world, 300, 20);
+  world.engine.set_stutter(1);  // so that a worker reads
+  WriteMeanwhile meanwhile{&world};
+  write_meanwhile = &meanwhile;
+  QueryRequest request = QueryOf("pk = :p", {{":p", "'p'"}, {":v", "true"}});
+  request.filter_expression = "even = :v";
+  Context context{world.env, world.loop};
+  context.item_writer = WriteItemMeanwhile;
+  std::optional<Result<QueryResponse>> answer;
+  Query(context, std::move(request), [&](Result<QueryResponse> got) { answer = std::move(got); });
+  while (!answer) world.loop.RunOne();
+  ASSERT_TRUE(answer->ok());
+  EXPECT_EQ(meanwhile.written, (*answer)->count);
+  EXPECT_GT(meanwhile.written, 0);
+  EXPECT_EQ(meanwhile.held, 0);
 }
 
 TEST(Page, RandomRangesAndFilters) {
