@@ -1,43 +1,63 @@
 #include "base/long_work.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace stator {
 
-bool LongWork::TryPost(UniqueFunction<void()>& task) {
+bool LongWork::TryPost(UniqueFunction<void()>& task, Length length) {
   // It takes what is queued when it comes to run, this task first if no other waits.
   UniqueFunction<void()> runner = [this] { RunQueued(); };
   MutexLock lock(mutex_);
-  if (queue_.size() >= max_queued_) return false;
-  if (running_ >= at_once_) {
-    queue_.push_back(std::move(task));
-    return true;
+  if (queued_ >= max_queued_) return false;
+  std::deque<UniqueFunction<void()>>& queue = queues_[static_cast<size_t>(length)];
+  queue.emplace_back();  // before the pool promises to run it
+  if (threads_ < at_once_) {
+    if (!pool_.TryPost(runner)) {
+      queue.pop_back();
+      return false;
+    }
+    ++threads_;
   }
-  queue_.emplace_back();  // before the pool promises to run it
-  if (!pool_.TryPost(runner)) {
-    queue_.pop_back();
-    return false;
-  }
-  queue_.back() = std::move(task);
-  ++running_;
+  queue.back() = std::move(task);
+  ++queued_;
   return true;
 }
 
+bool LongWork::Take(UniqueFunction<void()>* task, Length* length) {
+  const size_t most_longer = std::max<size_t>(1, at_once_ - 1);
+  for (size_t i = 1; i <= kLengths; ++i) {
+    const size_t turn = (last_ + i) % kLengths;
+    if (queues_[turn].empty() || (turn > 0 && longer_ >= most_longer)) continue;
+    last_ = turn;
+    *length = static_cast<Length>(turn);
+    *task = std::move(queues_[turn].front());
+    queues_[turn].pop_front();
+    --queued_;
+    if (*length != Length::kShort) ++longer_;
+    return true;
+  }
+  return false;
+}
+
 // A task that was queued while this thread was the last to run is seen here: both look under the
-// mutex.
+// mutex. Longer tasks for which no thread is left are seen by the threads that run such.
 void LongWork::RunQueued() {
   while (true) {
     UniqueFunction<void()> task;
+    Length length = Length::kShort;
     {
       MutexLock lock(mutex_);
-      if (queue_.empty()) {
-        --running_;
+      if (!Take(&task, &length)) {
+        --threads_;
         return;
       }
-      task = std::move(queue_.front());
-      queue_.pop_front();
     }
-    if (task) task();
+    task();
+    task = nullptr;
+    if (length == Length::kShort) continue;
+    MutexLock lock(mutex_);
+    --longer_;
   }
 }
 

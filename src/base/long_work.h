@@ -1,7 +1,9 @@
 // Computation that takes long, on the threads of a pool that mostly waits.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 
@@ -11,26 +13,38 @@
 
 namespace stator {
 
-// Runs tasks on a few threads of a WorkerPool at a time, in their order; the pool's other threads
-// stay free for reads that wait. Thread-safe. The pool outlives it and is stopped first.
+// Runs tasks on a few threads of a WorkerPool at a time; the pool's other threads stay free for
+// reads that wait. Tasks of one length keep their order, the lengths take turns, and one thread is
+// kept for short ones: nothing waits for more than what is under way and tasks like itself.
+// Thread-safe. The pool outlives it and is stopped first.
 class LongWork {
  public:
-  explicit LongWork(WorkerPool& pool, size_t at_once = 2, size_t max_queued = 4096)
+  // How long a task takes at most, on one thread: a few milliseconds, a tenth of a second, longer.
+  enum class Length : uint8_t { kShort, kMiddle, kLong };
+
+  explicit LongWork(WorkerPool& pool, size_t at_once = 3, size_t max_queued = 4096)
       : pool_(pool), at_once_(at_once), max_queued_(max_queued) {}
 
   // Queues a task. Returns false and leaves `task` untouched if the queue is full or the pool takes
   // nothing.
-  bool TryPost(UniqueFunction<void()>& task);
+  bool TryPost(UniqueFunction<void()>& task, Length length = Length::kShort);
 
  private:
+  static constexpr size_t kLengths = 3;
+
   void RunQueued();
+  // Takes the task whose turn it is. Returns false if there is none for one thread more.
+  bool Take(UniqueFunction<void()>* task, Length* length) REQUIRES(mutex_);
 
   WorkerPool& pool_;
   const size_t at_once_;
   const size_t max_queued_;
   Mutex mutex_;
-  std::deque<UniqueFunction<void()>> queue_ GUARDED_BY(mutex_);
-  size_t running_ GUARDED_BY(mutex_) = 0;
+  std::array<std::deque<UniqueFunction<void()>>, kLengths> queues_ GUARDED_BY(mutex_);
+  size_t queued_ GUARDED_BY(mutex_) = 0;   // in all queues
+  size_t threads_ GUARDED_BY(mutex_) = 0;  // that run tasks, or are about to
+  size_t longer_ GUARDED_BY(mutex_) = 0;   // tasks that run and are not short
+  size_t last_ GUARDED_BY(mutex_) = 0;     // the length whose turn was the last
 };
 
 }  // namespace stator

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace stator {
@@ -64,6 +65,61 @@ TEST(LongWorkTest, TasksKeepTheirOrder) {
   pool.Stop();
   ASSERT_EQ(order.size(), 100u);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+}
+
+// One thread of three is kept for short tasks, and the lengths take turns on the others.
+TEST(LongWorkTest, ShortTasksDoNotWaitForLongOnes) {
+  using Length = LongWork::Length;
+  WorkerPool pool(4, 100);
+  LongWork work(pool, 3);
+  Door door;
+  std::atomic<int> long_running{0}, most_long{0};
+  for (int i = 0; i < 20; ++i) {
+    UniqueFunction<void()> task = [&] {
+      most_long = std::max(most_long.load(), ++long_running);
+      door.Pass();
+      --long_running;
+    };
+    ASSERT_TRUE(work.TryPost(task, i % 2 == 0 ? Length::kLong : Length::kMiddle));
+  }
+  Door passed;
+  std::atomic<int> left{5};
+  for (int i = 0; i < 5; ++i) {
+    UniqueFunction<void()> task = [&] {
+      if (--left == 0) passed.Open();
+    };
+    ASSERT_TRUE(work.TryPost(task, Length::kShort));
+  }
+  passed.Pass();  // though twenty longer tasks came before
+  door.Open();
+  pool.Stop();
+  EXPECT_EQ(long_running, 0);
+  EXPECT_LE(most_long, 2);
+}
+
+TEST(LongWorkTest, LengthsTakeTurns) {
+  using Length = LongWork::Length;
+  WorkerPool pool(2, 100);
+  LongWork work(pool, 1);
+  Door begun, door;
+  UniqueFunction<void()> first = [&] {
+    begun.Open();
+    door.Pass();
+  };
+  ASSERT_TRUE(work.TryPost(first));
+  begun.Pass();
+  std::string order;
+  for (int i = 0; i < 3; ++i) {
+    for (const Length length : {Length::kLong, Length::kShort, Length::kMiddle}) {
+      UniqueFunction<void()> task = [&order, length] {
+        order.push_back("SML"[static_cast<size_t>(length)]);
+      };
+      ASSERT_TRUE(work.TryPost(task, length));
+    }
+  }
+  door.Open();
+  pool.Stop();
+  EXPECT_EQ(order, "MLSMLSMLS");
 }
 
 TEST(LongWorkTest, RefusedTasksStayWithTheCaller) {

@@ -198,8 +198,9 @@ void ReadPast(Context& ctx, std::shared_ptr<State> state, Callback<BatchGetItemR
   const auto read = [state, &ctx](kv::Tier tier) {
     return ReadTurn(ctx, state.get(), tier, kPastTurnKeys);
   };
-  const bool takes_long = state->keys > kFewPastKeys;
-  ReadOnWorker(ctx, takes_long, read,
+  const auto length = state->keys > kFewPastKeys ? std::optional(LongWork::Length::kMiddle)
+                                                 : std::optional<LongWork::Length>();
+  ReadOnWorker(ctx, length, read,
                [&ctx, state, done = std::move(done)](Result<bool> ended) mutable {
                  if (!ended.ok()) return done(std::move(ended).error());
                  if (*ended) return done(Finish(state.get()));

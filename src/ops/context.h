@@ -76,6 +76,13 @@ struct Environment {
 
 // Steps (expr::Evaluate) that a loop's thread takes in a row: about a millisecond.
 inline constexpr uint64_t kInlineSteps = 250'000;
+// The most steps of a short task of LongWork, and of a middle one.
+inline constexpr uint64_t kShortSteps = 1'000'000;
+inline constexpr uint64_t kMiddleSteps = 10'000'000;
+inline LongWork::Length LengthOf(uint64_t steps) {
+  if (steps <= kShortSteps) return LongWork::Length::kShort;
+  return steps <= kMiddleSteps ? LongWork::Length::kMiddle : LongWork::Length::kLong;
+}
 // Bytes of a reply that a loop's thread renders.
 inline constexpr size_t kInlineReplyBytes = 256 << 10;
 

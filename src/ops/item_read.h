@@ -27,7 +27,8 @@ inline constexpr int64_t kLongestReadQueueMicros = 10'000'000;
 // Runs `read(Tier::kAny)` on a worker, then `finish(Result)` on the loop's thread. `computes`: it
 // will take the worker's time more than the disk's.
 template <typename Read, typename Finish>
-void ReadOnWorker(Context& ctx, bool computes, Read read, Finish finish) {
+void ReadOnWorker(Context& ctx, std::optional<LongWork::Length> computes, Read read,
+                  Finish finish) {
   using Outcome = decltype(read(kv::Tier::kAny));
   Executor& loop = ctx.loop;
   // `finish` must survive a refusal of the pool.
@@ -38,7 +39,7 @@ void ReadOnWorker(Context& ctx, bool computes, Read read, Finish finish) {
     const bool late = clock.TicksMicros() - posted > kLongestReadQueueMicros;
     auto outcome = std::make_shared<std::optional<Outcome>>();
     if (late) {
-      outcome->emplace(Overloaded(computes));
+      outcome->emplace(Overloaded(computes.has_value()));
     } else if (!RunOrOutOfMemory("a read", [&] { *outcome = shared->first(kv::Tier::kAny); })) {
       outcome->emplace(InternalError("Out of memory while reading"));
     }
@@ -47,13 +48,14 @@ void ReadOnWorker(Context& ctx, bool computes, Read read, Finish finish) {
     PostAndStandIn(loop,
                    [shared = std::move(shared), outcome] { shared->second(std::move(**outcome)); });
   };
-  const bool posted = computes ? ctx.env.long_work.TryPost(cold) : ctx.env.workers.TryPost(cold);
-  if (!posted) shared->second(Overloaded(computes));
+  const bool posted =
+      computes ? ctx.env.long_work.TryPost(cold, *computes) : ctx.env.workers.TryPost(cold);
+  if (!posted) shared->second(Overloaded(computes.has_value()));
 }
 
 template <typename Read, typename Finish>
 void ReadOnWorker(Context& ctx, Read read, Finish finish) {
-  ReadOnWorker(ctx, false, std::move(read), std::move(finish));
+  ReadOnWorker(ctx, std::nullopt, std::move(read), std::move(finish));
 }
 
 // Runs `read(tier)` with Tier::kMemory on this thread; if that would block, again with Tier::kAny

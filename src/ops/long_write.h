@@ -22,7 +22,7 @@ table::WriteDetour DetourOf(Context& ctx, size_t count, Bound bound) {
              const std::vector<model::ItemView>& old_items, UniqueFunction<void()> run) {
     uint64_t steps = 0;
     for (size_t i = 0; i < old_items.size(); ++i) steps += bound(i, old_items[i].encoded().size());
-    return steps > kInlineSteps && work.TryPost(run);
+    return steps > kInlineSteps && work.TryPost(run, LengthOf(steps));
   };
 }
 

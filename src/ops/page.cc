@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "ops/admit.h"
 #include "ops/answer_bytes.h"
@@ -54,8 +56,8 @@ class PageReader {
     page_.items = ItemList(request_.item_writer);
     page_.draw = std::move(draw);
     // The bound grows about as the size does.
-    const uint64_t most = expr::MostSteps(request_.filter, model::kMaxItemBytes);
-    if (most > kInlineSteps) long_item_ = model::kMaxItemBytes * kInlineSteps / most;
+    most_steps_ = expr::MostSteps(request_.filter, model::kMaxItemBytes);
+    if (most_steps_ > kInlineSteps) long_item_ = model::kMaxItemBytes * kInlineSteps / most_steps_;
   }
 
   // Reads about `budget` bytes, or as many as `steps` of evaluation take. True when the page is
@@ -102,6 +104,12 @@ class PageReader {
   }
 
   Page TakePage() { return std::move(page_); }
+  // Steps of the next turn on a worker: the first one is short.
+  uint64_t NextTurn() { return std::exchange(had_turn_, true) ? kPageTurnSteps : kShortSteps; }
+  // How long that turn is at most: it does not end within an item.
+  LongWork::Length LengthOfTurn(uint64_t steps) const {
+    return LengthOf(std::max(steps, most_steps_));
+  }
   // Whether the filter has taken more time than the reads.
   bool evaluates_long() const { return met_long_item_ || steps_ >= steps_budget_; }
 
@@ -364,6 +372,8 @@ class PageReader {
   size_t ahead_bytes_ = 0;              // of what was read ahead
   uint64_t steps_ = 0;                  // of evaluation, so far
   uint64_t steps_budget_ = UINT64_MAX;  // steps_ at which the step ends
+  uint64_t most_steps_ = 0;             // that the filter takes on an item
+  bool had_turn_ = false;               // on a worker
   size_t long_item_ = SIZE_MAX;         // encoded bytes of an item that takes kInlineSteps and more
   bool here_ = false;                   // this step is the loop's
   uint64_t past_turn_end_ = 0;  // read_bytes() of the past at which the step ends; 0: not known yet
@@ -381,13 +391,16 @@ class PageReader {
 using ReaderPtr = std::unique_ptr<PageReader>;
 using PageDone = UniqueFunction<void(Result<Page>)>;
 
-// All that is left, on workers, in turns of kPageTurnSteps. The past is merged from the days of a
-// log, which computes more than it waits.
+// All that is left, on workers, in turns. The past is merged from the days of a log, which computes
+// more than it waits.
 void ReadRest(Context& ctx, ReaderPtr reader, PageDone done) {
-  const bool takes_long = reader->evaluates_long() || ctx.as_of_millis.has_value();
   PageReader& of = *reader;
+  const bool past = ctx.as_of_millis.has_value();
+  const bool computes = of.evaluates_long() || past;
+  const uint64_t steps = computes && !past ? of.NextTurn() : kPageTurnSteps;
+  const auto length = computes ? std::optional(of.LengthOfTurn(steps)) : std::nullopt;
   ReadOnWorker(
-      ctx, takes_long, [&of](kv::Tier tier) { return of.Step(tier, INT64_MAX, kPageTurnSteps); },
+      ctx, length, [&of, steps](kv::Tier tier) { return of.Step(tier, INT64_MAX, steps); },
       [&ctx, reader = std::move(reader), done = std::move(done)](Result<bool> complete) mutable {
         if (!complete.ok()) return done(complete.error());
         if (*complete) return done(reader->TakePage());

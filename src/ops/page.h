@@ -28,7 +28,7 @@ inline constexpr int64_t kInlineAheadBytes = 256 << 10;
 inline constexpr uint64_t kMaxPageSteps = 400'000'000;
 // Steps after which a page waits for its next turn on a worker, 50 to 100 ms, so that answers and
 // pages of others are not behind all of it.
-inline constexpr uint64_t kPageTurnSteps = 10'000'000;
+inline constexpr uint64_t kPageTurnSteps = kMiddleSteps;
 
 // Bytes of items and of records of a change log after which a page of the past ends as if it were
 // full: some 10 to 50 ms.
