@@ -1,13 +1,17 @@
 #include "base/timer.h"
 
+#include "base/start_thread.h"
+
 namespace stator {
 
 void Timer::After(int64_t micros, Executor& executor, UniqueFunction<void()> task) {
   MutexLock lock(mutex_);
   if (stopped_) return;
+  // Without a thread it is run at once.
+  if (!thread_.joinable() && !StartThread("timer", &thread_, [this] { Run(); }))
+    return executor.Post(std::move(task));
   waiting_.emplace(std::chrono::steady_clock::now() + std::chrono::microseconds(micros),
                    Waiting{&executor, std::move(task)});
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   wake_.notify_one();
 }
 

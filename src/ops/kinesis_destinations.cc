@@ -27,6 +27,15 @@ std::optional<int64_t> ToStored(const std::optional<StreamingConfiguration>& con
   return static_cast<int64_t>(*configuration->precision);
 }
 
+size_t CountInUse(const Environment& env) {
+  size_t count = 0;
+  for (const table::TablePtr& table : env.store.ListOf("")) {
+    for (const Destination& each : table->descriptor.kinesis)
+      count += each.status == State::kDisabled || each.status == State::kEnableFailed ? 0 : 1;
+  }
+  return count;
+}
+
 Destination* FindActive(table::TableDescriptor* descriptor, const std::string& arn) {
   for (Destination& each : descriptor->kinesis)
     if (each.stream_arn == arn && each.status == State::kActive) return &each;
@@ -153,6 +162,11 @@ void EnableKinesisStreamingDestination(Context& ctx,
     return done(
         ValidationError("One or more parameter values were invalid: Kinesis destinations are for "
                         "tables of the default account"));
+  }
+  if (CountInUse(ctx.env) >= kMostDestinationsInUse) {
+    return done(Error(ErrorCode::kLimitExceeded,
+                      "Subscriber limit exceeded: this server sends the changes of at most " +
+                          std::to_string(kMostDestinationsInUse) + " tables to Kinesis"));
   }
   // Made once, so that a change that runs again is the same.
   std::string id = NewUuid(ctx.env.random);

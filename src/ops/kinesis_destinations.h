@@ -11,6 +11,10 @@
 
 namespace stator::ops {
 
+// Destinations of all tables that are neither disabled nor failed. Each may have a call, and so a
+// thread, of its own.
+inline constexpr size_t kMostDestinationsInUse = 250;
+
 enum class DateTimePrecision : uint8_t { kMillisecond, kMicrosecond };
 // In the order of table::KinesisDestination::Status.
 enum class DestinationStatus : uint8_t {

@@ -1,5 +1,7 @@
 #include "table/delayed_tasks.h"
 
+#include "base/start_thread.h"
+
 #include <utility>
 
 namespace stator::table {
@@ -23,8 +25,9 @@ void DelayedTasks::Post(UniqueFunction<void()> work, std::chrono::microseconds d
   if (delay.count() == 0 && workers_.TryPost(task)) return;
   {
     MutexLock lock(mutex_);
-    if (!stopped_) {
-      if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+    // Without a thread it is run at once.
+    if (!stopped_ &&
+        (thread_.joinable() || StartThread("delayed tasks", &thread_, [this] { Run(); }))) {
       waiting_.emplace(std::chrono::steady_clock::now() + delay, std::move(task));
       wake_.notify_all();
       return;

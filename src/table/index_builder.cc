@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/start_thread.h"
 #include "table/key_encoding.h"
 #include "table/outcomes.h"
 #include "table/store.h"
@@ -42,8 +43,13 @@ void IndexBuilder::Add(std::string table_name) {
   if (stopped_) return;
   // A new wish of a table that is there is found when the table is worked on, or after it.
   tasks_.push_back({std::move(table_name)});
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  BeginThread();
   wake_.notify_all();
+}
+
+// Tasks wait for a thread if none can be begun now.
+void IndexBuilder::BeginThread() {
+  if (!thread_.joinable()) (void)StartThread("indexes", &thread_, [this] { Run(); });
 }
 
 void IndexBuilder::AddIfAbsent(const std::string& table_name) {
@@ -51,7 +57,7 @@ void IndexBuilder::AddIfAbsent(const std::string& table_name) {
     MutexLock lock(mutex_);
     if (std::any_of(tasks_.begin(), tasks_.end(),
                     [&](const Task& task) { return task.table_name == table_name; }))
-      return;
+      return stopped_ ? void() : BeginThread();
   }
   Add(table_name);
 }

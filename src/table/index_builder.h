@@ -55,6 +55,7 @@ class IndexBuilder {
     std::string error;     // the last one that was logged
   };
 
+  void BeginThread() REQUIRES(mutex_);
   void Run();
   // The first task that is due; null: none is.
   std::deque<Task>::iterator NextTask(std::chrono::steady_clock::time_point now) REQUIRES(mutex_);

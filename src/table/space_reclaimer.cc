@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/start_thread.h"
 #include "table/catalog_entry.h"
 
 namespace stator::table {
@@ -19,7 +20,8 @@ void SpaceReclaimer::Add(std::string key, std::vector<kv::Tablet> tablets) {
   MutexLock lock(mutex_);
   if (stop_) return;
   entries_.push_back({std::move(key), std::move(tablets)});
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  // Without a thread they wait for the next call.
+  if (!thread_.joinable()) (void)StartThread("space", &thread_, [this] { Run(); });
   wake_.notify_all();
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/mutex_wait.h"
+#include "base/start_thread.h"
 #include "ops/streams.h"
 #include "stream/reader.h"
 #include "table/store.h"
@@ -43,7 +44,7 @@ Status Runner::Start() {
 
 void Runner::BeginThread() {
   if (thread_.joinable() || stopped_ || !started_) return;
-  thread_ = std::thread([this] { Run(); });
+  (void)StartThread("triggers", &thread_, [this] { Run(); });  // else with the next mapping
 }
 
 Status Runner::Refresh() {

@@ -1,0 +1,53 @@
+// A system that makes no further thread ends no server: threads that are begun when they are first needed are begun later.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+
+import { until } from '../sdk/functions.mjs';
+import { call, isStator, Server } from '../sdk/harness.mjs';
+
+// The limit does not hold for root.
+const kNobody = ['setpriv', '--reuid=65534', '--clear-groups', '--inh-caps=-all'];
+const runs = isStator && process.getuid() === 0 && spawnSync(kNobody[0], [...kNobody.slice(1), process.env.STATOR_BIN ?? 'build/release/stator', '--version']).status === 0;
+const ours = {
+  skip: process.env.STATOR_ENDPOINT || !isStator ? 'the server is not ours' : process.env.STATOR_CLUSTER_CONF ? 'one server shows it' : !runs ? 'the server cannot be run by another user' : false,
+  timeout: 120000,
+};
+
+test('a server at its limit of threads goes on, and makes up for it later', ours, async () => {
+  const server = await Server.startOne({ dataDir: null, args: ['--in-memory'], under: kNobody });
+  const must = async (operation, body) => {
+    const reply = await call(server.endpoint, operation, body);
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json();
+  };
+  const limitThreads = (limit) => {
+    const done = spawnSync('prlimit', [`--pid=${server.child.pid}`, `--nproc=${limit}:unlimited`], { encoding: 'utf8' });
+    assert.equal(done.status, 0, done.stderr);
+  };
+  const definition = { AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }] };
+  const addIndex = (TableName) => must('UpdateTable', {
+    TableName, ...definition,
+    GlobalSecondaryIndexUpdates: [{ Create: { IndexName: 'i', KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' } } }],
+  });
+  try {
+    for (const TableName of ['one', 'two']) {
+      await must('CreateTable', { TableName, BillingMode: 'PAY_PER_REQUEST', KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }], ...definition });
+    }
+    limitThreads(1);
+    await addIndex('one');
+    await must('PutItem', { TableName: 'one', Item: { pk: { S: 'a' } } });
+    await until(() => server.output.includes('thread_not_begun'), { what: 'the server says that no thread could be begun' });
+    assert.equal(server.child.exitCode, null, server.output);
+    limitThreads('unlimited');
+    await addIndex('two');
+    for (const TableName of ['one', 'two']) {
+      await until(async () => (await must('DescribeTable', { TableName })).Table.GlobalSecondaryIndexes[0].IndexStatus === 'ACTIVE', { what: `the index of ${TableName} is built` });
+    }
+    assert.equal((await must('Query', {
+      TableName: 'one', IndexName: 'i', KeyConditionExpression: 'pk = :p', ExpressionAttributeValues: { ':p': { S: 'a' } },
+    })).Count, 1);
+  } finally {
+    await server.kill();
+  }
+});
