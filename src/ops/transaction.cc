@@ -83,8 +83,14 @@ Result<std::vector<table::Change>> Body(Context& ctx, Run& run,
   reasons.reserve(actions.size());
   bool canceled = false;
   size_t bytes = 0;
+  uint64_t steps = 0;
   for (size_t i = 0; i < actions.size(); ++i) {
-    ASSIGN_OR_RETURN(ActionOutcome decision, DecideAction(actions[i], old_items[i]));
+    if (steps > kMaxTransactionSteps) {
+      return ValidationError(
+          "The conditions of the transaction take too long to evaluate. Use shorter conditions, or "
+          "fewer of them.");
+    }
+    ASSIGN_OR_RETURN(ActionOutcome decision, DecideAction(actions[i], old_items[i], &steps));
     canceled |= decision.reason.code != "None";
     TRY(run.held.AddAnswer(decision.reason.item));
     TRY(run.held.Add(*actions[i].table, old_items[i].size_bytes(), decision.written_bytes));
@@ -202,7 +208,8 @@ uint64_t MostSteps(const TransactionAction& action, size_t item_bytes) {
   return expr::MostSteps(action.condition, item_bytes) + expr::MostSteps(action.update, item_bytes);
 }
 
-Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemView old_item) {
+Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemView old_item,
+                                   uint64_t* steps) {
   ActionOutcome outcome;
   outcome.measured_bytes = outcome.image_bytes = old_item.size_bytes();
   if (action.kind == TransactionAction::kInsert && old_item.exists()) {
@@ -211,7 +218,7 @@ Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemV
     return outcome;
   }
   const bool judged = old_item.exists() || action.if_missing == TransactionAction::kEvaluated;
-  const bool holds = judged ? expr::Evaluate(action.condition, old_item)
+  const bool holds = judged ? expr::Evaluate(action.condition, old_item, steps)
                             : action.if_missing == TransactionAction::kPasses;
   if (!holds) {
     outcome.reason = {"ConditionalCheckFailed", "The conditional request failed", ""};

@@ -59,6 +59,10 @@ struct TransactionAction {
 // `item_bytes`.
 uint64_t MostSteps(const TransactionAction& action, size_t item_bytes);
 
+// Steps (expr::Evaluate) of the conditions of a transaction together, about half a second: its items
+// and their tables are held meanwhile. A single condition may take more, if it is the last.
+inline constexpr uint64_t kMaxTransactionSteps = 100'000'000;
+
 // What one action does to the image that it finds.
 struct ActionOutcome {
   table::Change change;
@@ -67,8 +71,10 @@ struct ActionOutcome {
   size_t image_bytes = 0;     // and the read units of a repetition on these
   size_t written_bytes = 0;
 };
-// Errors are those that are nobody's fault; what the client has to hear is in the reason.
-Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemView old_item);
+// Errors are those that are nobody's fault; what the client has to hear is in the reason. Adds the
+// steps of the condition to *steps, if that is not null.
+Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemView old_item,
+                                   uint64_t* steps = nullptr);
 
 // Units drawn by each action, and which kind they are.
 struct TransactionUnits {

@@ -264,5 +264,36 @@ TEST(Transactions, Sizes) {
   EXPECT_EQ(world.store->Counts(*table)->items, 10);
 }
 
+// The items and their tables are held while they are evaluated.
+TEST(Transactions, ConditionsThatTakeTooLongTogetherAreRefused) {
+  TestWorld world;
+  world.Create("t");
+  std::string condition = "contains(x, :v)";
+  for (int i = 1; i < 140; ++i) condition += " OR contains(x, :v)";
+  const std::string big = "x: '" + std::string(390'000, 'a') + "'}";
+  const auto transact = [&](int checks) {
+    TransactWriteItemsRequest request;
+    for (int i = 0; i < checks; ++i) {
+      const std::string key = "pk: 'k" + std::to_string(i) + "'";
+      EXPECT_TRUE(world.Put("t", Item("{" + key + ", " + big)).ok());
+      TransactWriteAction& action =
+          request.transact_items.emplace_back().condition_check.emplace();
+      action.table_name = "t";
+      action.item.bytes = Item("{" + key + "}");
+      action.condition_expression = condition;
+      action.expression_attribute_values.emplace();
+      action.expression_attribute_values->emplace_back(
+          ":v", Value("'" + std::string(4000, 'a') + "b'"));
+    }
+    return world.Call(TransactWriteItems, std::move(request)).error().message();
+  };
+  EXPECT_EQ(transact(1),
+            "Transaction cancelled, please refer cancellation reasons for specific reasons "
+            "[ConditionalCheckFailed]");
+  EXPECT_EQ(transact(3),
+            "The conditions of the transaction take too long to evaluate. Use shorter conditions, "
+            "or fewer of them.");
+}
+
 }  // namespace
 }  // namespace stator::ops
