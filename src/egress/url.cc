@@ -38,7 +38,7 @@ std::string Url::origin() const { return (tls ? "https://" : "http://") + author
 Result<Url> ParseUrl(std::string_view text) {
   const std::string_view whole = text;
   if (text.size() > kMaxUrl) return Wrong(text.substr(0, 64), "it is too long");
-  if (std::any_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c == 0x7f; }))
+  if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c <= ' ' || c >= 0x7f; }))
     return Wrong("...", "it has spaces or control characters");
   Url url;
   if (text.starts_with("http://")) {
