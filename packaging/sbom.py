@@ -1,6 +1,8 @@
 """Prints a list of materials in CycloneDX 1.5: `packaging/release` says on standard input what the release is made of.
 
-    sbom.py VERSION CONSOLE_PACKAGE_LOCK
+    sbom.py VERSION CONSOLE_PACKAGE_LOCK ROOT
+
+ROOT: the system that the packages of Debian are installed in, / or a folder of packaging/sysroot.
 """
 import hashlib
 import json
@@ -11,18 +13,19 @@ import sys
 import time
 import uuid
 
+ROOT = sys.argv[3]
 
 def package_fields(package):
     """Returns version, architecture and source of an installed package of Debian."""
     fields = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${Version}\t${Architecture}\t${source:Package}", package],
+        ["dpkg-query", f"--admindir={ROOT}var/lib/dpkg", "-W", "-f", "${Version}\t${Architecture}\t${source:Package}", package],
         check=True, capture_output=True, text=True).stdout
     return fields.split("\t")
 
 
 def licences_of(package):
     """Returns the short names of licences in the package's copyright file, if it has the form that machines read."""
-    with open(f"/usr/share/doc/{package}/copyright", encoding="utf-8") as file:
+    with open(f"{ROOT}usr/share/doc/{package}/copyright", encoding="utf-8") as file:
         text = file.read()
     if not text.startswith("Format:"):
         return []
@@ -50,7 +53,7 @@ def debian_component(name, package):
 
 
 def main():
-    version, lock_path = sys.argv[1:]
+    version, lock_path = sys.argv[1:3]
     components = []
     server = {"type": "application", "bom-ref": "stator", "name": "stator", "version": version,
               "licenses": [{"license": {"id": "Apache-2.0"}}]}
