@@ -143,7 +143,7 @@ test('the binary of the tarball says its processor, serves in memory, and keeps 
   await assertFilled(second.endpoint);
   assert.equal(await stop(second), 0, second.output());
 
-  // What it wrote the binary for x86-64 reads, and the other way round.
+  // The binary for x86-64 reads and writes the same store.
   const port = await freePort();
   const native = await startAndWait(process.env.STATOR_BIN ?? path.join(root, 'build', 'release', 'stator'), ['serve', '--port', String(port), '--data-dir', data], port);
   await assertFilled(native.endpoint);

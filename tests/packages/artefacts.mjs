@@ -1,4 +1,4 @@
-// What the tests of artefacts share: the files of a release, programs in a system of their own, servers.
+// Shared by the tests of artefacts: the files of a release, programs in a system of their own, servers.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
