@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, fdatasyncSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { freePort } from '../tests/sdk/harness.mjs';
 import { contenders, makeServer, versions } from './contenders.mjs';
 import { Client, item, loadTables } from './items.mjs';
 import { fillRedis, kConnections, measure } from './load.mjs';
@@ -57,14 +57,6 @@ const chosen = contenders.filter((c) => only.includes(c.id) || (only.includes('p
 // The driver, wrk and redis-benchmark inherit the load's core; servers are moved to theirs when they start.
 if (os.cpus().length < 2) console.error('one core only: server and load share it, and the figures say little');
 else spawnSync('taskset', ['-cp', '-a', kLoadCore, String(process.pid)]);
-
-async function freePort() {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.on('listening', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 mkdirSync(options.data, { recursive: true });
 const scratch = mkdtempSync(path.join(options.data, 'run-'));

@@ -8,9 +8,9 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { setTimeout as after } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import net from 'node:net';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { freePort } from '../tests/sdk/harness.mjs';
 import { contenders, makeServer } from './contenders.mjs';
 import { Client, item } from './items.mjs';
 import { measure } from './load.mjs';
@@ -26,14 +26,6 @@ const { values: options } = parseArgs({
 const expired = Number(options.expired);
 const pairs = Number(options.pairs);
 spawnSync('taskset', ['-cp', '-a', '1', String(process.pid)]);
-
-async function freePort() {
-  const probe = net.createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => probe.on('listening', resolve));
-  const { port } = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 mkdirSync(options.data, { recursive: true });
 const scratch = mkdtempSync(path.join(options.data, 'ttl-'));

@@ -1,14 +1,9 @@
 // Random requests with policies, made from a seed so that about half of the statements fit their request.
 
+import { mulberry32 } from '../diff/generate/random.mjs';
+
 export function randomFrom(seed) {
-  let state = seed >>> 0;
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
+  const next = mulberry32(seed);
   const below = (n) => Math.floor(next() * n);
   return { below, chance: (p) => next() < p, pick: (list) => list[below(list.length)] };
 }

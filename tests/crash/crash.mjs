@@ -18,19 +18,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 
+import { mulberry32 } from '../diff/generate/random.mjs';
 import { Server, call, isStator, request } from '../sdk/harness.mjs';
 import { sizeOf } from '../sdk/sizes.mjs';
 
-// mulberry32
 function random(seed) {
-  let state = seed >>> 0;
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
+  const next = mulberry32(seed);
   return { next, below: (limit) => Math.floor(next() * limit), chance: (probability) => next() < probability };
 }
 

@@ -1,24 +1,16 @@
 // Starts and stops the servers under comparison, on ports of their own, in memory.
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { once } from 'node:events';
+import { freePort } from '../sdk/harness.mjs';
 import { Client } from './client.mjs';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const ROOT = join(HERE, '..', '..');
 
 const kStartMillis = 120000; // Java takes long to start where others use the processors
-
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 /** Resolves to { url, stop } once the server answers ListTables; rejects with its output if it ends before. */
 async function start(name, command, args, port, cwd) {

@@ -9,8 +9,9 @@ import { after, test } from 'node:test';
 import {
   CreateTableCommand, DynamoDBClient, GetItemCommand, PutItemCommand, QueryCommand,
 } from '../sdk/node_modules/@aws-sdk/client-dynamodb/dist-cjs/index.js';
+import { freePort } from '../sdk/harness.mjs';
 import {
-  artefact, artefacts, assertNeedsOnlyTheSystem, cleanUp, freePort, kLibradosAsked, refusedPool, root, run, startAndWait, stop,
+  artefact, artefacts, assertNeedsOnlyTheSystem, cleanUp, kLibradosAsked, refusedPool, root, run, startAndWait, stop,
   unpackImage, version, within, work,
 } from './artefacts.mjs';
 

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,14 +19,6 @@ export const artefact = (name) => {
   assert.ok(fs.existsSync(file), `${file} is missing: ./dev release makes it`);
   return file;
 };
-
-export async function freePort() {
-  const server = net.createServer();
-  await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
-  const { port } = server.address();
-  await new Promise((resolve) => { server.close(resolve); });
-  return port;
-}
 
 // Returns the arguments of `spawn` that run a command in a system, with its /proc, in `directory`, as `user` (ID:ID). The process id stays that of the first command.
 export function within(system, command, { user = '0:0', before = '', directory = '/' } = {}) {

@@ -8,9 +8,10 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { CreateTableCommand, DynamoDBClient, GetItemCommand, PutItemCommand } from '../sdk/node_modules/@aws-sdk/client-dynamodb/dist-cjs/index.js';
+import { freePort } from '../sdk/harness.mjs';
 import { assertShows, kClock, view } from '../upgrade/contents.mjs';
 import {
-  artefact, artefacts, assertNeedsOnlyTheSystem, cleanUp, eventually, freePort, kBareEnvironment, kLibradosAsked, refusedPool, root, run, startAndWait,
+  artefact, artefacts, assertNeedsOnlyTheSystem, cleanUp, eventually, kBareEnvironment, kLibradosAsked, refusedPool, root, run, startAndWait,
   started, stop, unpackImage, version, within, work,
 } from './artefacts.mjs';
 

@@ -7,20 +7,28 @@ export function seedOf(text) {
   return hash;
 }
 
-export class Random {
-  #state;
-
-  constructor(seed) {
-    this.#state = seedOf(seed);
-  }
-
-  /** A float in [0, 1): mulberry32. */
-  next() {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let t = this.#state;
+/** Returns a function that returns floats in [0, 1). */
+export function mulberry32(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
     t = Math.imul(t ^ (t >>> 15), t | 1);
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+export class Random {
+  #next;
+
+  constructor(seed) {
+    this.#next = mulberry32(seedOf(seed));
+  }
+
+  /** A float in [0, 1). */
+  next() {
+    return this.#next();
   }
 
   /** An integer in [low, high], both included. */
