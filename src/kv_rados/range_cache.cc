@@ -46,10 +46,6 @@ std::string RangeCache::NameOf(const Place& place) {
   return name;
 }
 
-size_t RangeCache::BytesOf(const Entry& entry) {
-  return kPlaceBytes + 2 * entry.name.size() + entry.known.entries->bytes();
-}
-
 RangeCache::Known RangeCache::Find(const Place& place, size_t keys, bool* again) {
   *again = false;
   if (off_.load(std::memory_order_relaxed)) return {};
@@ -63,35 +59,33 @@ RangeCache::Known RangeCache::Find(const Place& place, size_t keys, bool* again)
   const auto found = index_.find(name);
   if (found == index_.end()) return {};
   *again = true;
-  entries_.splice(entries_.begin(), entries_, found->second);
+  lru_.Use(found->second);
   const Known& known = found->second->known;
   // How many keys make so many bytes is known roughly, and changes a little all the time.
   return known.entries->more && 8 * known.entries->size() < 7 * keys ? Known() : known;
 }
 
 void RangeCache::Note(const Place& place, Known known) {
-  std::list<Entry> entry;  // made, and what goes destroyed, without the lock
-  entry.push_back({NameOf(place), std::move(known)});
-  const size_t bytes = BytesOf(entry.front());
-  std::list<Entry> gone;
+  std::string name = NameOf(place);
+  const size_t bytes = kPlaceBytes + 2 * name.size() + known.entries->bytes();
+  // The entry is allocated, and removed entries are destroyed, without the lock.
+  LruList<Entry> made, gone;
+  const Handle entry = made.Add({std::move(name), std::move(known)}, bytes);
   MutexLock lock(mutex_);
-  const auto take_out = [this, &gone](std::list<Entry>::iterator one) REQUIRES(mutex_) {
-    bytes_ -= BytesOf(*one);
+  const auto remove = [this, &gone](Handle one) REQUIRES(mutex_) {
     index_.erase(one->name);
-    gone.splice(gone.begin(), entries_, one);
+    lru_.MoveTo(gone, one);
   };
-  if (const auto found = index_.find(entry.front().name); found != index_.end())
-    take_out(found->second);
+  if (const auto found = index_.find(entry->name); found != index_.end()) remove(found->second);
   if (bytes > max_bytes_ / kShare) return;
-  while (bytes_ + bytes > max_bytes_) take_out(std::prev(entries_.end()));
-  bytes_ += bytes;
-  entries_.splice(entries_.begin(), entry);
-  index_.emplace(entries_.front().name, entries_.begin());
+  while (lru_.charge() + bytes > max_bytes_) remove(lru_.oldest());
+  made.MoveTo(lru_, entry);
+  index_.emplace(entry->name, entry);
 }
 
 size_t RangeCache::bytes() const {
   MutexLock lock(mutex_);
-  return bytes_;
+  return lru_.charge();
 }
 
 }  // namespace stator::kv_rados

@@ -8,13 +8,13 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/lru_list.h"
 #include "base/mutex.h"
 #include "kv_rados/cluster.h"
 #include "kv_rados/part.h"
@@ -97,8 +97,8 @@ class RangeCache {
     std::string name;
     Known known;
   };
+  using Handle = LruList<Entry>::Handle;
   static std::string NameOf(const Place& place);
-  static size_t BytesOf(const Entry& entry);
 
   const size_t max_bytes_;
   std::array<std::atomic<uint32_t>, 4096> asked_ =
@@ -106,10 +106,9 @@ class RangeCache {
   std::atomic<uint64_t> hits_ = 0, misses_ = 0;
   std::atomic<bool> off_ = false;
   mutable Mutex mutex_;
-  std::list<Entry> entries_ GUARDED_BY(mutex_);  // the last used first
-  std::unordered_map<std::string_view, std::list<Entry>::iterator> index_
-      GUARDED_BY(mutex_);  // views the entries' names
-  size_t bytes_ GUARDED_BY(mutex_) = 0;
+  LruList<Entry> lru_ GUARDED_BY(mutex_);
+  // Views the entries' names.
+  std::unordered_map<std::string_view, Handle> index_ GUARDED_BY(mutex_);
 };
 
 }  // namespace stator::kv_rados

@@ -47,11 +47,19 @@ size_t ValueCache::BytesOf(const Entry& entry) {
   return kEntryBytes + entry.key.size() + (entry.value ? entry.value->size() : 0);
 }
 
-void ValueCache::Erase(Shard& shard, std::list<Entry>::iterator entry) {
+void ValueCache::SetValue(Shard& shard, Handle entry, std::optional<std::string> value) {
+  entry->value = std::move(value);
+  shard.lru.SetCharge(entry, BytesOf(*entry));
+}
+
+void ValueCache::Remove(Shard& shard, Handle entry) {
   shard.floor = std::max({shard.floor, entry->floor, entry->noted});
-  shard.bytes -= BytesOf(*entry);
   shard.index.erase({entry->tablet, entry->key});
-  shard.entries.erase(entry);
+  shard.lru.Remove(entry);
+}
+
+void ValueCache::Evict(Shard& shard) {
+  while (shard.lru.charge() > max_shard_bytes_) Remove(shard, shard.lru.oldest());
 }
 
 ValueCache::Known ValueCache::Find(kv::Tablet tablet, std::string_view key,
@@ -65,7 +73,7 @@ ValueCache::Known ValueCache::Find(kv::Tablet tablet, std::string_view key,
     if (found != shard.index.end() && found->second->known) {
       known = InDoubt(tablet) && ticks_() - found->second->noted > kYoungMicros ? Known::kDoubted
                                                                                 : Known::kYes;
-      shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
+      shard.lru.Use(found->second);
       if (known == Known::kYes) *value = found->second->value;
     }
   }
@@ -121,21 +129,18 @@ bool ValueCache::FindRecent(kv::Tablet tablet, std::string_view key, int64_t max
   if (!entry.known || !entry.checked || *entry.checked < now - max_age_micros) return false;
   *ask = *entry.checked < now - max_age_micros / 2 && entry.asked < now - max_age_micros / 2;
   if (*ask) entry.asked = now;
-  shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
+  shard.lru.Use(found->second);
   *value = entry.value;
   recent_hits_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
-ValueCache::Entry& ValueCache::EntryOf(Shard& shard, const Place& place) {
-  if (const auto found = shard.index.find(place); found != shard.index.end()) return *found->second;
-  shard.entries.emplace_front();
-  Entry& entry = shard.entries.front();
-  entry.tablet = place.tablet;
-  entry.key = place.key;
-  entry.floor = shard.floor;
-  shard.index.emplace(Place{place.tablet, entry.key}, shard.entries.begin());
-  shard.bytes += BytesOf(entry);
+ValueCache::Handle ValueCache::EntryOf(Shard& shard, const Place& place) {
+  if (const auto found = shard.index.find(place); found != shard.index.end()) return found->second;
+  Entry made{.tablet = place.tablet, .key = std::string(place.key), .floor = shard.floor};
+  const size_t bytes = BytesOf(made);
+  const Handle entry = shard.lru.Add(std::move(made), bytes);
+  shard.index.emplace(Place{place.tablet, entry->key}, entry);
   return entry;
 }
 
@@ -144,13 +149,11 @@ void ValueCache::NoteElsewhere(kv::Tablet tablet, std::string_view key) {
   const Place place{tablet, key};
   Shard& shard = ShardOf(place);
   MutexLock lock(shard.mutex);
-  Entry& entry = EntryOf(shard, place);
-  shard.bytes -= BytesOf(entry);
-  entry.value.reset();
-  entry.known = false;
-  Doubt(entry, ticks_());
-  shard.bytes += BytesOf(entry);
-  while (shard.bytes > max_shard_bytes_) Erase(shard, std::prev(shard.entries.end()));
+  const Handle entry = EntryOf(shard, place);
+  SetValue(shard, entry, std::nullopt);
+  entry->known = false;
+  Doubt(*entry, ticks_());
+  Evict(shard);
 }
 
 void ValueCache::Doubt(Entry& entry, int64_t now) {
@@ -175,7 +178,10 @@ void ValueCache::Check(Entry& entry, std::optional<std::string_view> value, bool
 
 void ValueCache::Note(const Place& place, std::optional<std::string_view> value, std::string* owned,
                       Moment known_since, bool is_read) {
-  const auto taken = [&] { return owned != nullptr ? std::move(*owned) : std::string(*value); };
+  const auto taken = [&]() -> std::optional<std::string> {
+    if (!value) return std::nullopt;
+    return owned != nullptr ? std::move(*owned) : std::string(*value);
+  };
   if (value && value->size() > kMaxValueBytes) return NoteElsewhere(place.tablet, place.key);
   const int64_t now = ticks_();
   Shard& shard = ShardOf(place);
@@ -183,14 +189,12 @@ void ValueCache::Note(const Place& place, std::optional<std::string_view> value,
   auto found = shard.index.find(place);
   if (found == shard.index.end() || !found->second->known) {
     if (found != shard.index.end() && is_read && known_since.ticks <= found->second->floor) return;
-    Entry& entry = EntryOf(shard, place);
-    entry.known = true;
-    entry.known_since = known_since.writes;
-    entry.noted = now;
-    if (known_since.ticks > entry.floor) entry.checked = known_since.ticks;
-    shard.bytes -= BytesOf(entry);
-    if (value) entry.value = taken();
-    shard.bytes += BytesOf(entry);
+    const Handle entry = EntryOf(shard, place);
+    entry->known = true;
+    entry->known_since = known_since.writes;
+    entry->noted = now;
+    if (known_since.ticks > entry->floor) entry->checked = known_since.ticks;
+    if (value) SetValue(shard, entry, taken());
   } else {
     Entry& entry = *found->second;
     if (value && entry.value && kv::StampOf(*entry.value) > kv::StampOf(*value)) return;
@@ -199,22 +203,16 @@ void ValueCache::Note(const Place& place, std::optional<std::string_view> value,
       if (value || entry.value) Doubt(entry, now);
       return;
     }
-    shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
+    shard.lru.Use(found->second);
     const bool same = value && entry.value ? IsSame(*value, *entry.value) : !value && !entry.value;
     if (is_read && now - entry.noted > kYoungMicros) Doubt(place.tablet, !same);
     Check(entry, value, same, known_since.ticks, now);
     entry.known_since = known_since.writes;
     entry.noted = now;
     if (same) return;
-    shard.bytes -= BytesOf(entry);
-    if (value) {
-      entry.value = taken();
-    } else {
-      entry.value.reset();
-    }
-    shard.bytes += BytesOf(entry);
+    SetValue(shard, found->second, taken());
   }
-  while (shard.bytes > max_shard_bytes_) Erase(shard, std::prev(shard.entries.end()));
+  Evict(shard);
 }
 
 void ValueCache::Forget(kv::Tablet tablet, std::string_view key) {
@@ -231,10 +229,10 @@ void ValueCache::ForgetRange(kv::Tablet tablet, std::string_view begin, std::str
   if (tablet.space == kv::Space::kLog) return;
   for (Shard& shard : shards_) {
     MutexLock lock(shard.mutex);
-    for (auto entry = shard.entries.begin(); entry != shard.entries.end();) {
-      const auto next = std::next(entry);
+    for (Handle entry = shard.lru.begin(); entry != shard.lru.end();) {
+      const Handle next = std::next(entry);
       if (entry->tablet == tablet && entry->key >= begin && (end.empty() || entry->key < end))
-        Erase(shard, entry);
+        Remove(shard, entry);
       entry = next;
     }
   }
@@ -244,7 +242,7 @@ size_t ValueCache::bytes() const {
   size_t bytes = 0;
   for (const Shard& shard : shards_) {
     MutexLock lock(shard.mutex);
-    bytes += shard.bytes;
+    bytes += shard.lru.charge();
   }
   return bytes;
 }

@@ -12,13 +12,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/lru_list.h"
 #include "base/mutex.h"
 #include "kv/engine.h"
 
@@ -87,7 +87,7 @@ class ValueCache {
   struct Entry {
     kv::Tablet tablet;
     std::string key;
-    std::optional<std::string> value;
+    std::optional<std::string> value = std::nullopt;
     uint64_t known_since = 0;   // Moment::writes
     int64_t noted = INT64_MIN;  // ticks, and so the following
     // The value was the key's then, or later.
@@ -96,6 +96,7 @@ class ValueCache {
     int64_t asked = INT64_MIN;  // when FindRecent last asked for a read
     bool known = true;          // false: nothing but `floor` counts
   };
+  using Handle = LruList<Entry>::Handle;
   struct Place {
     kv::Tablet tablet;
     std::string_view key;
@@ -106,11 +107,9 @@ class ValueCache {
   };
   struct Shard {
     mutable Mutex mutex;
-    std::list<Entry> entries GUARDED_BY(mutex);  // the last used first
-    std::unordered_map<Place, std::list<Entry>::iterator, Hash> index
-        GUARDED_BY(mutex);  // views the entries' keys
-    size_t bytes GUARDED_BY(mutex) = 0;
-    int64_t floor GUARDED_BY(mutex) = INT64_MIN;  // of the entries that went
+    LruList<Entry> lru GUARDED_BY(mutex);
+    std::unordered_map<Place, Handle, Hash> index GUARDED_BY(mutex);  // views the entries' keys
+    int64_t floor GUARDED_BY(mutex) = INT64_MIN;                      // of the entries that went
   };
 
   static size_t BytesOf(const Entry& entry);
@@ -124,8 +123,12 @@ class ValueCache {
   // that was sent at `sent`.
   static void Check(Entry& entry, std::optional<std::string_view> value, bool same, int64_t sent,
                     int64_t now);
-  Entry& EntryOf(Shard& shard, const Place& place) REQUIRES(shard.mutex);
-  static void Erase(Shard& shard, std::list<Entry>::iterator entry) REQUIRES(shard.mutex);
+  // Returns the entry of the place, which it adds if there is none.
+  static Handle EntryOf(Shard& shard, const Place& place) REQUIRES(shard.mutex);
+  static void SetValue(Shard& shard, Handle entry, std::optional<std::string> value)
+      REQUIRES(shard.mutex);
+  static void Remove(Shard& shard, Handle entry) REQUIRES(shard.mutex);
+  void Evict(Shard& shard) REQUIRES(shard.mutex);
 
   // Counts whether what was remembered of the tablet still held. Unlike the entries this need not
   // be exact: tablets share places.

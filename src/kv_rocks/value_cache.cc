@@ -47,55 +47,26 @@ ValueCache::ValueCache(uint64_t capacity_bytes, size_t prefix_bytes)
       prefix_bytes_(prefix_bytes),
       max_range_bytes_(std::min(kMaxRangeBytes, shard_capacity_ / kLargestShare)) {}
 
-ValueCache::~ValueCache() {
-  for (Shard& shard : shards_) {
-    MutexLock lock(shard.mutex);
-    EvictTo(shard, 0);
-  }
-}
-
-uint64_t ValueCache::Charge(const Entry& entry) {
-  if (entry.range != nullptr) return entry.range->Charge() + kEntryOverhead;
-  return entry.key.size() + entry.value.capacity() + kEntryOverhead;
-}
-
-void ValueCache::Unlink(Shard& shard, Entry* entry) {
-  (entry->newer != nullptr ? entry->newer->older : shard.newest) = entry->older;
-  (entry->older != nullptr ? entry->older->newer : shard.oldest) = entry->newer;
-  entry->newer = entry->older = nullptr;
-}
-
-void ValueCache::LinkNewest(Shard& shard, Entry* entry) {
-  entry->older = shard.newest;
-  if (shard.newest != nullptr) shard.newest->newer = entry;
-  shard.newest = entry;
-  if (shard.oldest == nullptr) shard.oldest = entry;
-}
-
-void ValueCache::Remove(Shard& shard, Entry* entry) {
-  Unlink(shard, entry);
-  shard.bytes -= Charge(*entry);
+void ValueCache::Remove(Shard& shard, Handle entry) {
   if (entry->range != nullptr) {
     shard.ranges.erase(entry->prefix);
   } else {
     shard.entries.erase(entry->key);
   }
-  delete entry;
+  shard.lru.Remove(entry);
 }
 
 void ValueCache::EvictTo(Shard& shard, uint64_t bytes) {
-  while (shard.oldest != nullptr && shard.bytes > bytes) Remove(shard, shard.oldest);
+  while (shard.lru.charge() > bytes) Remove(shard, shard.lru.oldest());
 }
 
 void ValueCache::Put(Shard& shard, std::string_view key, std::string_view value) {
   if (key.size() + value.size() + kEntryOverhead > shard_capacity_ / kLargestShare) return;
   if (shard.entries.contains(key)) return;
-  auto entry = std::make_unique<Entry>();
-  entry->key.assign(key);
-  entry->value.assign(value);
-  shard.bytes += Charge(*entry);
-  shard.entries.emplace(entry->key, entry.get());
-  LinkNewest(shard, entry.release());
+  Entry made{std::string(key), std::string(value)};
+  const uint64_t charge = made.key.size() + made.value.capacity() + kEntryOverhead;
+  const Handle entry = shard.lru.Add(std::move(made), charge);
+  shard.entries.emplace(entry->key, entry);
   EvictTo(shard, shard_capacity_);
 }
 
@@ -109,12 +80,8 @@ bool ValueCache::Find(std::string_view key, std::string* value, uint64_t* ticket
     misses_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  Entry* entry = it->second;
-  value->assign(entry->value);
-  if (shard.newest != entry) {
-    Unlink(shard, entry);
-    LinkNewest(shard, entry);
-  }
+  value->assign(it->second->value);
+  shard.lru.Use(it->second);
   hits_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -145,30 +112,23 @@ std::shared_ptr<const CachedRange> ValueCache::FindRange(std::string_view begin,
     range_misses_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
-  Entry* entry = it->second;
-  if (shard.newest != entry) {
-    Unlink(shard, entry);
-    LinkNewest(shard, entry);
-  }
+  shard.lru.Use(it->second);
   range_hits_.fetch_add(1, std::memory_order_relaxed);
-  return entry->range;
+  return it->second->range;
 }
 
 void ValueCache::InsertRange(std::string_view begin, std::shared_ptr<const CachedRange> range,
                              uint64_t ticket) {
   const std::optional<uint64_t> prefix = PrefixOf(begin);
-  if (!prefix || !MayKeepRange(range->Charge())) return;
-  auto entry = std::make_unique<Entry>();
-  entry->prefix = *prefix;
-  entry->range = std::move(range);
+  const uint64_t charge = range->Charge();
+  if (!prefix || !MayKeepRange(charge)) return;
   Shard& shard = ShardOf(*prefix);
   MutexLock lock(shard.mutex);
   if (!MayInsert(shard, *prefix, ticket)) return;
   if (const auto it = shard.ranges.find(*prefix); it != shard.ranges.end())
     Remove(shard, it->second);
-  shard.bytes += Charge(*entry);
-  shard.ranges.emplace(*prefix, entry.get());
-  LinkNewest(shard, entry.release());
+  shard.ranges.emplace(*prefix, shard.lru.Add({.prefix = *prefix, .range = std::move(range)},
+                                              charge + kEntryOverhead));
   EvictTo(shard, shard_capacity_);
 }
 
@@ -237,7 +197,7 @@ uint64_t ValueCache::bytes() const {
   uint64_t total = 0;
   for (const Shard& shard : shards_) {
     MutexLock lock(shard.mutex);
-    total += shard.bytes;
+    total += shard.lru.charge();
   }
   return total;
 }

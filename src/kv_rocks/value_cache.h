@@ -24,6 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/lru_list.h"
 #include "base/mutex.h"
 #include "base/prefetch.h"
 
@@ -81,7 +82,6 @@ class ValueCache {
   // About so many bytes, keys and bookkeeping included; 0 switches the cache off.
   // `prefix_bytes`: what the keys of a range that is kept share at least; 0: no ranges are kept.
   ValueCache(uint64_t capacity_bytes, size_t prefix_bytes);
-  ~ValueCache();
   ValueCache(const ValueCache&) = delete;
   ValueCache& operator=(const ValueCache&) = delete;
 
@@ -127,32 +127,26 @@ class ValueCache {
 
  private:
   struct Entry {
-    Entry* newer = nullptr;
-    Entry* older = nullptr;
     std::string key;
     std::string value;
-    uint64_t prefix = 0;                       // of `range`
-    std::shared_ptr<const CachedRange> range;  // if this is set, key and value are not
+    uint64_t prefix = 0;                                 // of `range`
+    std::shared_ptr<const CachedRange> range = nullptr;  // if this is set, key and value are not
   };
+  using Handle = LruList<Entry>::Handle;
   struct Shard {
     mutable Mutex mutex;
     uint64_t changes GUARDED_BY(mutex) = 0;            // that have ended
     std::vector<uint64_t> changing GUARDED_BY(mutex);  // hashes of keys between Begin and End
     bool all_changing GUARDED_BY(mutex) = false;
-    uint64_t bytes GUARDED_BY(mutex) = 0;
-    Entry* newest GUARDED_BY(mutex) = nullptr;
-    Entry* oldest GUARDED_BY(mutex) = nullptr;
-    std::unordered_map<std::string_view, Entry*> entries GUARDED_BY(mutex);
-    std::unordered_map<uint64_t, Entry*> ranges GUARDED_BY(mutex);  // by PrefixOf
+    LruList<Entry> lru GUARDED_BY(mutex);
+    std::unordered_map<std::string_view, Handle> entries GUARDED_BY(mutex);
+    std::unordered_map<uint64_t, Handle> ranges GUARDED_BY(mutex);  // by PrefixOf
   };
   static constexpr size_t kShards = 64;
 
   static uint64_t Hash(std::string_view key) { return std::hash<std::string_view>()(key); }
   Shard& ShardOf(uint64_t hash) { return shards_[(hash >> 32) % kShards]; }
-  static uint64_t Charge(const Entry& entry);
-  static void Unlink(Shard& shard, Entry* entry) REQUIRES(shard.mutex);
-  static void LinkNewest(Shard& shard, Entry* entry) REQUIRES(shard.mutex);
-  static void Remove(Shard& shard, Entry* entry) REQUIRES(shard.mutex);
+  static void Remove(Shard& shard, Handle entry) REQUIRES(shard.mutex);
   static bool MayInsert(const Shard& shard, uint64_t hash, uint64_t ticket) REQUIRES(shard.mutex);
   void Put(Shard& shard, std::string_view key, std::string_view value) REQUIRES(shard.mutex);
   void EvictTo(Shard& shard, uint64_t bytes) REQUIRES(shard.mutex);
