@@ -1,6 +1,6 @@
 #include "kv_tx/scheduler.h"
 
-#include <chrono>
+#include <utility>
 
 #include "base/mutex_wait.h"
 
@@ -15,11 +15,12 @@ void ThreadScheduler::Post(UniqueFunction<void()> task, int64_t delay_micros) {
     MutexLock lock(mutex_);
     if (stopped_) return;
     if (delay_micros > 0 && !hurrying_) {
-      delayed_.emplace(std::chrono::steady_clock::now() + std::chrono::microseconds(delay_micros),
-                       std::move(task));
-    } else {
-      tasks_.push_back(std::move(task));
+      // Under the lock, so that Hurry finds the task.
+      timer_.After(delay_micros,
+                   [this, task = std::move(task)]() mutable { Post(std::move(task)); });
+      return;
     }
+    tasks_.push_back(std::move(task));
   }
   wake_.notify_one();
 }
@@ -39,22 +40,19 @@ void ThreadScheduler::Hurry() {
   {
     MutexLock lock(mutex_);
     hurrying_ = true;
-    for (auto& [time, task] : delayed_) tasks_.push_back(std::move(task));
-    delayed_.clear();
   }
-  wake_.notify_all();
+  for (UniqueFunction<void()>& post : timer_.TakeAll()) post();
 }
 
 void ThreadScheduler::Stop() {
   std::deque<UniqueFunction<void()>> dropped;
-  std::multimap<Time, UniqueFunction<void()>> late;
   {
     MutexLock lock(mutex_);
     stopped_ = true;
     dropped.swap(tasks_);
-    late.swap(delayed_);
   }
   wake_.notify_all();
+  const Timer::Tasks late = timer_.Stop();
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
@@ -63,11 +61,6 @@ void ThreadScheduler::Stop() {
 void ThreadScheduler::Run() {
   UniqueMutexLock lock(mutex_);
   while (true) {
-    for (const Time now = std::chrono::steady_clock::now();
-         !delayed_.empty() && delayed_.begin()->first <= now;) {
-      tasks_.push_back(std::move(delayed_.begin()->second));
-      delayed_.erase(delayed_.begin());
-    }
     if (!tasks_.empty()) {
       UniqueFunction<void()> task = std::move(tasks_.front());
       tasks_.pop_front();
@@ -77,11 +70,8 @@ void ThreadScheduler::Run() {
       lock.lock();
     } else if (stopped_) {
       return;
-    } else if (delayed_.empty()) {
-      wake_.wait(lock);
     } else {
-      const Time next = delayed_.begin()->first;
-      wake_.wait_until(lock, next);
+      wake_.wait(lock);
     }
   }
 }

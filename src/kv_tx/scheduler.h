@@ -4,11 +4,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <thread>
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/timer.h"
 #include "base/unique_function.h"
 
 namespace stator::kv_tx {
@@ -43,18 +43,17 @@ class ThreadScheduler final : public Scheduler {
   void Stop() override;
 
  private:
-  using Time = std::chrono::steady_clock::time_point;
   void Run();
 
   Mutex mutex_;
   std::condition_variable_any wake_;
   std::deque<UniqueFunction<void()>> tasks_ GUARDED_BY(mutex_);
-  std::multimap<Time, UniqueFunction<void()>> delayed_ GUARDED_BY(mutex_);
   bool hurrying_ GUARDED_BY(mutex_) = false;
   bool stopped_ GUARDED_BY(mutex_) = false;
   Mutex waiting_mutex_;
   std::condition_variable_any waiting_;
   std::vector<std::thread> threads_;
+  Timer timer_;  // its tasks post those that were delayed
 };
 
 }  // namespace stator::kv_tx

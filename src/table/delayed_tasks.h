@@ -5,16 +5,15 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <map>
-#include <thread>
 
 #include "base/executor.h"
 #include "base/mutex.h"
+#include "base/timer.h"
 #include "base/unique_function.h"
 
 namespace stator::table {
 
-// Thread-safe. Its thread starts with the first task that has to wait.
+// Thread-safe.
 class DelayedTasks {
  public:
   explicit DelayedTasks(WorkerPool& workers) : workers_(workers) {}
@@ -28,17 +27,17 @@ class DelayedTasks {
   bool stopped() const;
 
  private:
-  using Time = std::chrono::steady_clock::time_point;
-  void Run();
+  // Gives `task` to a worker once `delay` is over, and again until there is room. After Stop: runs
+  // it on this thread.
+  void GiveAfter(std::chrono::microseconds delay, UniqueFunction<void()> task);
   void Ended();
 
   WorkerPool& workers_;
   mutable Mutex mutex_;
   std::condition_variable_any wake_;
-  std::multimap<Time, UniqueFunction<void()>> waiting_ GUARDED_BY(mutex_);  // by when they are due
   size_t running_ GUARDED_BY(mutex_) = 0;  // or in the pool's queue, or waiting
   bool stopped_ GUARDED_BY(mutex_) = false;
-  std::thread thread_ GUARDED_BY(mutex_);
+  Timer timer_;
 };
 
 }  // namespace stator::table
