@@ -5,6 +5,7 @@
 
 #include "access/event_source_mapping.h"
 #include "access/pattern.h"
+#include "base/ascii.h"
 
 namespace stator::access {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "access/sigv4.h"
 #include "access/steps.h"
+#include "base/ascii.h"
 #include "base/base64.h"
 
 namespace stator::access {

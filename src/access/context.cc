@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "access/sigv4.h"
+#include "base/ascii.h"
 
 namespace stator::access {
 namespace {

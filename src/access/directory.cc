@@ -7,19 +7,14 @@
 #include <unordered_set>
 
 #include "access/pattern.h"
+#include "base/ascii.h"
 
 namespace stator::access {
 namespace {
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = LowerAscii(c);
-  return lower;
-}
-
 template <typename Map>
 const typename Map::mapped_type* FindIn(const Map& map, std::string_view name) {
-  const auto found = map.find(Lower(name));
+  const auto found = map.find(LowerAscii(name));
   return found == map.end() ? nullptr : &found->second;
 }
 
@@ -132,19 +127,20 @@ Directory::Directory(std::string account, Records records, const Keyring& keyrin
       holding_.records += sizeof(Tag) + tag.key.size() + tag.value.size();
   }
   for (const Group& group : records_.groups) {
-    groups_[Lower(group.name)] = {&group, builder.CompileInline(group, ArnOf(group))};
+    groups_[LowerAscii(group.name)] = {&group, builder.CompileInline(group, ArnOf(group))};
     holding_.records += TextBytes(group);
   }
   for (const Role& role : records_.roles) {
     const std::string arn = ArnOf(role);
     holding_.policy_text += role.trust_policy.size();
-    roles_[Lower(role.name)] = {&role, builder.CompileInline(role, arn),
-                                builder.Compile(role.trust_policy, PolicyKind::kTrust,
-                                                fmt::format("trust policy of {}", arn))};
+    roles_[LowerAscii(role.name)] = {&role, builder.CompileInline(role, arn),
+                                     builder.Compile(role.trust_policy, PolicyKind::kTrust,
+                                                     fmt::format("trust policy of {}", arn))};
     holding_.records += TextBytes(role) + role.description.size();
   }
   for (const User& user : records_.users) {
-    users_[Lower(user.name)] = {&user, MakeUser(user, builder.CompileInline(user, ArnOf(user)))};
+    users_[LowerAscii(user.name)] = {&user,
+                                     MakeUser(user, builder.CompileInline(user, ArnOf(user)))};
     holding_.records += TextBytes(user);
     for (const std::string& group : user.groups) holding_.records += 64 + group.size();
   }

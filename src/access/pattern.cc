@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "access/steps.h"
+#include "base/ascii.h"
 
 namespace stator::access {
 namespace {
@@ -75,18 +76,6 @@ struct GlobCells {
   }
 };
 
-bool EqualLower(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
-           return LowerAscii(x) == LowerAscii(y);
-         });
-}
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 Glob::Glob(std::string_view pattern, bool ignore_case)
@@ -94,12 +83,12 @@ Glob::Glob(std::string_view pattern, bool ignore_case)
       has_wildcard_(pattern.find_first_of("*?") != std::string_view::npos),
       ignore_case_(ignore_case) {
   if (!ignore_case) return;
-  for (char& c : pattern_) c = LowerAscii(c);
+  pattern_ = LowerAscii(pattern);
 }
 
 bool Glob::Matches(std::string_view text) const {
   if (pattern_ == "*") return true;
-  if (!has_wildcard_) return ignore_case_ ? EqualLower(text, pattern_) : text == pattern_;
+  if (!has_wildcard_) return ignore_case_ ? EqualsIgnoringCase(text, pattern_) : text == pattern_;
   return MatchCells(GlobCells{pattern_}, text, ignore_case_);
 }
 
@@ -145,14 +134,14 @@ void Template::AddVariable(std::string_view inside) {
   part.kind = Part::Kind::kVariable;
   const size_t comma = inside.find(',');
   if (comma != std::string_view::npos) {
-    const std::string_view fallback = Trim(inside.substr(comma + 1));
+    const std::string_view fallback = Trim(inside.substr(comma + 1), " ");
     if (fallback.size() >= 2 && fallback.front() == '\'' && fallback.back() == '\'') {
       part.has_default = true;
       part.text = fallback.substr(1, fallback.size() - 2);
     }
     inside = inside.substr(0, comma);
   }
-  part.key = ResolveKey(Trim(inside));
+  part.key = ResolveKey(Trim(inside, " "));
   keys_.Add(part.key.key);
 }
 
@@ -170,7 +159,7 @@ bool Template::Matches(std::string_view text, const RequestContext& context,
 
 bool Template::MatchesIgnoringCase(std::string_view text, const RequestContext& context,
                                    bool* unresolved) const {
-  if (is_literal()) return EqualLower(text, literal());
+  if (is_literal()) return EqualsIgnoringCase(text, literal());
   return MatchesAny(text, context, /*ignore_case=*/true, unresolved);
 }
 

@@ -11,8 +11,6 @@
 
 namespace stator::access {
 
-constexpr char LowerAscii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
 // Returns the memory that a text has of its own, beside the object: for what policies take.
 inline size_t HeapBytes(const std::string& text) {
   constexpr size_t kInPlace = 15, kHeader = 8;

@@ -1,4 +1,5 @@
 #include "access/pattern.h"
+#include "base/ascii.h"
 
 #include <gtest/gtest.h>
 

@@ -9,6 +9,7 @@
 #include "access/json.h"
 #include "access/policy.h"
 #include "access/sigv4.h"
+#include "base/ascii.h"
 
 namespace stator::access {
 namespace {

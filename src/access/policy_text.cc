@@ -6,6 +6,7 @@
 #include "access/json.h"
 #include "access/policy.h"
 #include "access/sigv4.h"
+#include "base/ascii.h"
 #include "base/json_writer.h"
 
 namespace stator::access {

@@ -4,12 +4,11 @@
 #include <array>
 #include <chrono>
 
+#include "base/ascii.h"
 #include "base/percent_code.h"
 
 namespace stator::access {
 namespace {
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
 bool IsUnreserved(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -49,12 +48,6 @@ bool IsNeverSigned(std::string_view lower_name) {
          lower_name.starts_with("proxy-");
 }
 
-std::string LowerCopy(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = Lower(c);
-  return out;
-}
-
 std::string JoinNames(std::span<const std::string_view> names) {
   std::string out;
   for (const std::string_view name : names) {
@@ -79,7 +72,7 @@ Draft MakeDraft(const SigningOptions& options, std::span<const OwnedHeader> head
   draft.scope = draft.time.substr(0, 8) + "/" + options.region + "/" + options.service + "/" +
                 std::string(kSigV4Terminator);
   for (const OwnedHeader& header : headers) {
-    std::string name = LowerCopy(header.name);
+    std::string name = LowerAscii(header.name);
     if (!IsNeverSigned(name)) draft.names.push_back(std::move(name));
   }
   std::sort(draft.names.begin(), draft.names.end());
@@ -252,14 +245,6 @@ std::string_view HeaderOf(const HttpRequestView& request, std::string_view name)
     if (EqualsIgnoringCase(line.name, name)) return line.value;
   }
   return {};
-}
-
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (Lower(a[i]) != Lower(b[i])) return false;
-  }
-  return true;
 }
 
 std::string FormatSigningTime(int64_t micros) {

@@ -75,9 +75,6 @@ Digest DeriveSigningKey(std::string_view secret, std::string_view date, std::str
 std::string StringToSign(std::string_view time, std::string_view scope,
                          std::string_view canonical_request);
 
-// True if both are equal but for the case of ASCII letters.
-bool EqualsIgnoringCase(std::string_view a, std::string_view b);
-
 // Returns "20150830T123600Z".
 std::string FormatSigningTime(int64_t micros);
 // Reads what FormatSigningTime writes; false for any other form and for dates that do not exist.

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/ascii.h"
+
 namespace stator::access {
 namespace {
 
@@ -31,12 +33,6 @@ std::string_view NextWord(std::string_view* text) {
   return word;
 }
 
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 // The value of a header; several lines are joined by commas in `joined`, so that none of them is
 // passed over.
 std::string_view HeaderValue(std::span<const HeaderLine> headers, std::string_view name,
@@ -54,7 +50,7 @@ std::string_view HeaderValue(std::span<const HeaderLine> headers, std::string_vi
   }
   if (found != nullptr) *found = first != nullptr;
   if (first == nullptr) return {};
-  return joined->empty() ? Trim(first->value) : std::string_view(*joined);
+  return joined->empty() ? Trim(first->value, " \t") : std::string_view(*joined);
 }
 
 std::string_view QueryOf(std::string_view target) {
@@ -230,8 +226,7 @@ Status Verifier::CheckParts(const ExpectedScope& expected, Parts* parts) const {
   }
   TRY(CheckWindow(*parts));
 
-  parts->lower_names = parts->signed_headers;
-  for (char& c : parts->lower_names) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  parts->lower_names = LowerAscii(parts->signed_headers);
   std::string_view rest = parts->lower_names;
   while (parts->names.size() <= kMaxSignedHeaders) {
     const size_t end = std::min(rest.find(';'), rest.size());
@@ -338,8 +333,7 @@ bool Verifier::FitsWithLowerHost(const HttpRequestView& request, const Parts& pa
   for (HeaderLine& line : headers) {
     if (!EqualsIgnoringCase(line.name, "host")) continue;
     if (!host.empty()) return false;
-    host = line.value;
-    for (char& c : host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    host = LowerAscii(line.value);
     if (host == line.value) return false;
     line.value = host;
   }

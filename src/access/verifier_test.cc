@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "access/json.h"
+#include "base/ascii.h"
 #include "base/base64.h"
 
 namespace stator::access {
@@ -118,11 +119,6 @@ std::string SignedNames(const Request& request) {
   return "";
 }
 
-std::string Lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 TEST(VerifierCaptures, RequestsOfRealClientsVerify) {
   const std::vector<Capture> captures = ReadCaptures();
   ASSERT_GE(captures.size(), 40u);
@@ -175,7 +171,7 @@ TEST(VerifierCaptures, AnyChangedByteOfASignedPartIsRefused) {
     expect_refused(&request.target, "target");
     expect_refused(&request.body, "body");
     for (OwnedHeader& header : request.headers) {
-      const std::string lower = Lower(header.name);
+      const std::string lower = LowerAscii(header.name);
       if (lower == "authorization") expect_refused(&header.value, lower);
       if (signed_names.find(";" + lower + ";") == std::string::npos) continue;
       expect_refused(&header.name, "name of " + lower);
@@ -183,7 +179,7 @@ TEST(VerifierCaptures, AnyChangedByteOfASignedPartIsRefused) {
     }
     // Signed headers that are stripped, doubled or swapped with each other.
     for (size_t i = 0; i < request.headers.size(); ++i) {
-      const std::string lower = Lower(request.headers[i].name);
+      const std::string lower = LowerAscii(request.headers[i].name);
       const bool part_of_signature =
           signed_names.find(";" + lower + ";") != std::string::npos || lower == "authorization";
       if (!part_of_signature) continue;
@@ -209,7 +205,7 @@ TEST(VerifierCaptures, HeadersThatAreNotSignedMayChange) {
     Request request = capture.request;
     request.headers.push_back({"X-Forwarded-For", "10.0.0.1"});
     for (OwnedHeader& header : request.headers) {
-      if (Lower(header.name) == "user-agent" &&
+      if (LowerAscii(header.name) == "user-agent" &&
           SignedNames(request).find(";user-agent;") == std::string::npos)
         header.value += " via proxy";
     }

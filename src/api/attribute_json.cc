@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/base64.h"
 #include "model/number_set.h"
 
@@ -42,13 +43,6 @@ Status ExpectString(element json, std::string_view* text) {
     case element_type::OBJECT: return ObjectNotExpected();
     default: return NotConvertible(json, "String");
   }
-}
-
-bool EqualsLower(std::string_view text, std::string_view lower) {
-  return text.size() == lower.size() &&
-         std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) {
-           return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b;
-         });
 }
 
 Status ExpectBool(element json, bool* value) {

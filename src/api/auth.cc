@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/ascii.h"
 #include "base/percent_code.h"
 
 namespace stator::api {
@@ -24,12 +25,6 @@ Error Incomplete(std::string message) {
 }
 Error Invalid(std::string message) {
   return Error(ErrorCode::kInvalidSignature, std::move(message));
-}
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 // The next word of a list separated by commas, spaces or both, taken off the front; empty at the
@@ -208,7 +203,7 @@ Status ShapeAuthenticator::Authenticate(const AuthRequest& request) const {
     return Invalid(
         "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.");
   }
-  const bool signed_header = has_header && Trim(request.authorization).starts_with("AWS4-");
+  const bool signed_header = has_header && Trim(request.authorization, " \t").starts_with("AWS4-");
   if (signed_header) return CheckHeader(request);
   if (has_query) return CheckQuery(request.query);
   if (!require_auth_) return OkStatus();
@@ -217,7 +212,7 @@ Status ShapeAuthenticator::Authenticate(const AuthRequest& request) const {
 
 std::string ClaimedKeyId(const AuthRequest& request) {
   std::string credential;
-  if (Trim(request.authorization).starts_with("AWS4-")) {
+  if (Trim(request.authorization, " \t").starts_with("AWS4-")) {
     credential = ParseHeader(request.authorization).credential;
   } else {
     bool found = false;

@@ -6,6 +6,7 @@
 
 #include "api/attribute_json.h"
 #include "api/decode_constraints.h"
+#include "base/ascii.h"
 
 namespace stator::api {
 
@@ -70,22 +71,12 @@ std::string MismatchMessage(const Type& type, dom::element json, bool in_collect
   return std::string(token) + " cannot be converted to " + java.substr(java.rfind('.') + 1);
 }
 
-bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
-  if (text.size() != lower.size()) return false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c =
-        text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + ('a' - 'A')) : text[i];
-    if (c != lower[i]) return false;
-  }
-  return true;
-}
-
 std::optional<bool> BooleanFromText(std::string_view text) {
   for (const std::string_view yes : {"true", "1", "yes"}) {
-    if (EqualsIgnoringCase(text, yes)) return true;
+    if (EqualsLower(text, yes)) return true;
   }
   for (const std::string_view no : {"false", "0", "no"}) {
-    if (EqualsIgnoringCase(text, no)) return false;
+    if (EqualsLower(text, no)) return false;
   }
   return std::nullopt;
 }

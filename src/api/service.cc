@@ -11,6 +11,7 @@
 #include "api/error_render.h"
 #include "api/forwarded_entry.h"
 #include "base/accept_encoding.h"
+#include "base/ascii.h"
 #include "base/compress.h"
 #include "base/count_bytes.h"
 #include "base/log.h"
@@ -34,22 +35,6 @@ constexpr std::string_view kExposedHeaders =
     "Date";
 
 static_assert(kBodyPadding >= simdjson::SIMDJSON_PADDING);
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
-bool EqualsLower(std::string_view text, std::string_view lower) {
-  if (text.size() != lower.size()) return false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (Lower(text[i]) != lower[i]) return false;
-  }
-  return true;
-}
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 // 52 characters that look like the service's: base 32 with digits and A to V, 260 random bits.
 std::string MakeRequestId(Random& random) {
@@ -652,7 +637,7 @@ Result<const Operation*> Service::Admit(const Incoming& request, std::string* de
 Service::Frame Service::FrameFor(const RequestHeaders& headers) const {
   Frame frame;
   const std::string_view type =
-      Trim(headers.content_type.substr(0, headers.content_type.find(';')));
+      Trim(headers.content_type.substr(0, headers.content_type.find(';')), " ");
   if (!EqualsLower(type, kJson10))
     frame.content_type = EqualsLower(type, kPlainJson) ? kPlainJson : std::string_view();
   if (!headers.accept_encoding.empty()) {

@@ -8,17 +8,14 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace stator::api_client {
 namespace {
 
 using Section = std::map<std::string, std::string>;
 
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
-  const size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
+constexpr std::string_view kBlank = " \t\r";
 
 // The members of a section of the files that the AWS CLI writes; none if there is no such file or
 // section.
@@ -29,15 +26,15 @@ Section ReadSection(const std::string& path, std::string_view name) {
   std::string line;
   bool inside = false;
   while (std::getline(in, line) && line.size() < kMostLine) {
-    const std::string_view text = Trim(line);
+    const std::string_view text = Trim(line, kBlank);
     if (text.empty() || text[0] == '#' || text[0] == ';') continue;
     if (text.front() == '[' && text.back() == ']') {
-      inside = Trim(text.substr(1, text.size() - 2)) == name;
+      inside = Trim(text.substr(1, text.size() - 2), kBlank) == name;
       continue;
     }
     const size_t equals = text.find('=');
     if (!inside || equals == std::string_view::npos) continue;
-    section.emplace(Trim(text.substr(0, equals)), Trim(text.substr(equals + 1)));
+    section.emplace(Trim(text.substr(0, equals), kBlank), Trim(text.substr(equals + 1), kBlank));
   }
   return section;
 }

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "access/sigv4.h"
+#include "base/ascii.h"
 
 namespace stator::audit {
 namespace {
@@ -17,8 +18,8 @@ bool InWord(char c) { return BeginsWord(c) || IsDigit(c); }
 bool IsSpace(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
 bool NamesTable(std::string_view word) {
-  return access::EqualsIgnoringCase(word, "FROM") || access::EqualsIgnoringCase(word, "INTO") ||
-         access::EqualsIgnoringCase(word, "UPDATE");
+  return EqualsIgnoringCase(word, "FROM") || EqualsIgnoringCase(word, "INTO") ||
+         EqualsIgnoringCase(word, "UPDATE");
 }
 
 class Reader {

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/ascii.h"
 #include "base/printable.h"
 
 namespace stator {
@@ -15,13 +16,6 @@ constexpr std::string_view kLocalhost = "localhost";
 constexpr size_t kMaxHost = 255;
 // Bytes of a header in the text of a refusal.
 constexpr size_t kShownBytes = 200;
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                            [](char x, char y) { return Lower(x) == Lower(y); });
-}
 
 bool EndsWithIgnoringCase(std::string_view text, std::string_view end) {
   return text.size() >= end.size() &&
@@ -55,8 +49,8 @@ bool ParseIpv6(std::string_view text, in6_addr* address) {
 
 bool IsName(std::string_view text) {
   const auto allowed = [](char c) {
-    return (Lower(c) >= 'a' && Lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.';
+    return (LowerAscii(c) >= 'a' && LowerAscii(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
   };
   return !text.empty() && text.size() <= kMaxHost && text.front() != '.' &&
          std::all_of(text.begin(), text.end(), allowed) &&
@@ -114,7 +108,7 @@ bool IsLoopback(const Authority& authority) {
 
 HostRules::HostRules(std::vector<std::string> names) : names_(std::move(names)) {
   for (std::string& name : names_) {
-    std::transform(name.begin(), name.end(), name.begin(), Lower);
+    name = LowerAscii(name);
     any_ = any_ || name == "*";
   }
 }

@@ -4,7 +4,6 @@
 #include <http_parser.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <strings.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/ascii.h"
 #include "egress/channel.h"
 
 namespace stator::egress {
@@ -20,10 +20,6 @@ namespace {
 
 Error Fail(Failure failure, std::string why) {
   return Error(ErrorCode::kUnavailable, std::move(why), std::make_shared<FailurePayload>(failure));
-}
-
-bool SameName(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
 // Reads one reply; interim replies (1xx) are passed over.
@@ -210,7 +206,7 @@ TlsTrust::~TlsTrust() { SSL_CTX_free(static_cast<SSL_CTX*>(context_)); }
 
 std::string_view Reply::header(std::string_view name) const {
   for (const auto& [each, value] : headers)
-    if (SameName(each, name)) return value;
+    if (EqualsIgnoringCase(each, name)) return value;
   return {};
 }
 

@@ -1,20 +1,13 @@
 // Parses operands of PartiQL statements.
 #include <charconv>
 
+#include "base/ascii.h"
 #include "expr/bind.h"
 #include "expr/statement_parse.h"
 
 namespace stator::expr {
 
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 bool IsArithmetic(StatementToken kind) {
   return kind == StatementToken::kPlus || kind == StatementToken::kMinus ||
@@ -179,7 +172,7 @@ Result<StatementParser::Part> StatementParser::ParsePredicate(int depth) {
   }
   if (IsArithmetic(token.kind) || token.keyword == Keyword::kLike) {
     return ValidationError("Unsupported operator in Condition Expression. Operator: " +
-                           Lower(lexer_.Text(token)));
+                           LowerAscii(lexer_.Text(token)));
   }
   if (token.keyword == Keyword::kIs) return ParseIs(left);
   const bool negated = token.keyword == Keyword::kNot;
@@ -309,7 +302,7 @@ Result<StatementParser::Part> StatementParser::ParseOperand(int depth) {
 
 Result<StatementParser::Part> StatementParser::ParseCall(int depth) {
   const Token name = lexer_.current();
-  const Op op = FunctionFromName(Lower(lexer_.Text(name)));
+  const Op op = FunctionFromName(LowerAscii(lexer_.Text(name)));
   if (op == Op::kUnknownFunction)
     return ValidationError("Unrecognized function: " + std::string(lexer_.Text(name)));
   TRY(CountOperator());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/fnv.h"
+
 namespace stator::fleet {
 namespace {
 
@@ -11,12 +13,7 @@ uint64_t Mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// FNV-1a.
-uint64_t HashOf(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  return Mix(hash);
-}
+uint64_t HashOf(std::string_view text) { return Mix(Fnv1a(text)); }
 
 }  // namespace
 

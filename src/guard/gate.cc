@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "base/log.h"
 
 namespace stator::guard {
@@ -16,7 +17,7 @@ constexpr size_t kMaxShownKey = 128;
 std::string_view ClaimedKey(const access::HttpRequestView& request) {
   constexpr std::string_view kCredential = "Credential=";
   for (const access::HeaderLine& line : request.headers) {
-    if (!access::EqualsIgnoringCase(line.name, "authorization")) continue;
+    if (!EqualsIgnoringCase(line.name, "authorization")) continue;
     const size_t begin = line.value.find(kCredential);
     if (begin == std::string_view::npos) return {};
     const std::string_view rest = line.value.substr(begin + kCredential.size());

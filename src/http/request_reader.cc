@@ -1,25 +1,15 @@
 #include "http/request_reader.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "base/ascii.h"
 
 namespace stator::http {
 namespace {
 
 constexpr size_t kMinRoom = 2048;
 constexpr size_t kFirstGrowth = 64 * 1024;
-
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 std::string_view Rebase(std::string_view view, const char* from, const char* to) {
   return view.data() == nullptr ? view : std::string_view(to + (view.data() - from), view.size());
@@ -94,7 +84,7 @@ struct RequestReader::Callbacks {
     int lengths = 0, encodings = 0, hosts = 0;
     for (Header& header : self.request_.headers) {
       if (header.name.find(' ') != std::string_view::npos) return kRefuse;
-      header.value = Trim(header.value);
+      header.value = Trim(header.value, " \t");
       if (header.name.size() == 14 && EqualsIgnoringCase(header.name, "Content-Length")) {
         ++lengths;
       } else if (header.name.size() == 17 && EqualsIgnoringCase(header.name, "Transfer-Encoding")) {

@@ -2,6 +2,7 @@
 
 #include "access/policy.h"
 #include "access/sigv4.h"
+#include "base/ascii.h"
 #include "base/time_text.h"
 
 namespace stator::iam {
@@ -102,7 +103,7 @@ Status Call::Change(ChangeRecords change) {
   });
 }
 
-bool SameName(std::string_view a, std::string_view b) { return access::EqualsIgnoringCase(a, b); }
+bool SameName(std::string_view a, std::string_view b) { return EqualsIgnoringCase(a, b); }
 
 Result<std::string> NameIn(const Form& form, std::string_view parameter, size_t longest) {
   const std::string_view name = form.Get(parameter);

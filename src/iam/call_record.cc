@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
 
@@ -95,7 +96,7 @@ audit::Record RecordOf(const Prepared& call, const access::HttpRequestView& http
   }
   if (peer != nullptr) record.address = peer->Address();
   for (const access::HeaderLine& line : http.headers) {
-    if (access::EqualsIgnoringCase(line.name, "user-agent"))
+    if (EqualsIgnoringCase(line.name, "user-agent"))
       record.user_agent = line.value.substr(0, kMostAgent);
   }
   record.parameters = ParametersOf(call.form);

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/ascii.h"
 #include "iam/call.h"
 #include "iam/call_record.h"
 #include "iam/web_identity.h"
@@ -176,8 +177,7 @@ bool Service::Owns(std::string_view method, std::string_view target,
   if (path != "/") return false;
   if (method == "GET") return target.find("Action=") != std::string_view::npos;
   constexpr std::string_view kForm = "application/x-www-form-urlencoded";
-  return method == "POST" &&
-         access::EqualsIgnoringCase(content_type.substr(0, kForm.size()), kForm);
+  return method == "POST" && EqualsIgnoringCase(content_type.substr(0, kForm.size()), kForm);
 }
 
 Result<Prepared> Service::Prepare(const access::HttpRequestView& http, const guard::Peer* peer) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "access/policy.h"
+#include "base/ascii.h"
 
 namespace stator::identity {
 namespace {
@@ -19,18 +20,11 @@ constexpr size_t kLongestSecret = 256;
 constexpr size_t kMaxTagKey = 128;
 constexpr size_t kMaxTagValue = 256;
 
-std::string Lower(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-  }
-  return text;
-}
-
 // A unique id that follows from the account and the name.
 std::string IdOf(std::string_view prefix, std::string_view account, const std::string& name) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
   const access::Digest digest =
-      access::Sha256(fmt::format("declared {} {}/{}", prefix, account, Lower(name)));
+      access::Sha256(fmt::format("declared {} {}/{}", prefix, account, LowerAscii(name)));
   std::string id(prefix);
   for (size_t i = 0; id.size() < 21; ++i) id.push_back(kDigits[digest[i] % kDigits.size()]);
   return id;
@@ -150,7 +144,7 @@ Result<DeclaredRecords> RecordsOf(const std::string& account, const std::optiona
     const std::string& owner = declared.account.empty() ? account : declared.account;
     if (!all.contains(owner))
       return Wrong(declared, fmt::format("there is no [[accounts]] with the id \"{}\"", owner));
-    if (!names.insert(owner + "/" + Lower(declared.name)).second)
+    if (!names.insert(owner + "/" + LowerAscii(declared.name)).second)
       return ValidationError(fmt::format("the user \"{}\" occurs twice", declared.name));
     access::User user;
     user.account = owner;

@@ -8,6 +8,7 @@
 #include "access/pattern.h"
 #include "access/policy.h"
 #include "access/sigv4.h"
+#include "base/ascii.h"
 #include "base/log.h"
 
 namespace stator::identity {
@@ -20,12 +21,6 @@ constexpr int kMostRounds = 100;
 template <typename T>
 void Append(std::vector<T>&& from, std::vector<T>* to) {
   to->insert(to->end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = access::LowerAscii(c);
-  return lower;
 }
 
 // Refuses that an account, or the owner of resources, goes from `before` to `after` of `most` bytes
@@ -106,7 +101,7 @@ Status Identities::TakeDeclared() {
   const MutexLock lock(loading_);
   for (const auto& [account, records] : declared_) {
     for (const access::User& user : records.users)
-      declared_users_.insert(account + "/" + Lower(user.name));
+      declared_users_.insert(account + "/" + LowerAscii(user.name));
     for (const access::AccessKey& key : records.keys) declared_keys_.insert(key.id);
   }
   for (const auto& [account, records] : declared_) {
@@ -267,7 +262,7 @@ bool Identities::IsDeclaredAccount(std::string_view account) const {
 
 bool Identities::IsDeclaredUser(std::string_view account, std::string_view name) const {
   return !declared_users_.empty() &&
-         declared_users_.contains(std::string(account) + "/" + Lower(name));
+         declared_users_.contains(std::string(account) + "/" + LowerAscii(name));
 }
 
 bool Identities::IsDeclaredKey(std::string_view id) const { return declared_keys_.contains(id); }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "access/identity.h"
+#include "base/ascii.h"
 
 namespace stator::identity {
 namespace {
@@ -25,14 +26,6 @@ constexpr std::string_view kResourceRecordsEnd = "record/resource0";
 // The kinds of an account's records.
 constexpr std::string_view kKinds[] = {"account", "user",   "group",   "role",
                                        "key",     "policy", "provider"};
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-  }
-  return lower;
-}
 
 std::string KeyOf(std::string_view kind, std::string_view account, std::string_view name) {
   return std::string(kRecord).append(kind).append("/").append(account).append("/").append(name);
@@ -66,14 +59,14 @@ Encoded Encode(const access::Records& records) {
   Encoded all;
   for (const auto& one : records.accounts) all[KeyOf("account", one.id, "")] = access::Encode(one);
   for (const auto& one : records.users)
-    all[KeyOf("user", one.account, Lower(one.name))] = access::Encode(one);
+    all[KeyOf("user", one.account, LowerAscii(one.name))] = access::Encode(one);
   for (const auto& one : records.groups)
-    all[KeyOf("group", one.account, Lower(one.name))] = access::Encode(one);
+    all[KeyOf("group", one.account, LowerAscii(one.name))] = access::Encode(one);
   for (const auto& one : records.roles)
-    all[KeyOf("role", one.account, Lower(one.name))] = access::Encode(one);
+    all[KeyOf("role", one.account, LowerAscii(one.name))] = access::Encode(one);
   for (const auto& one : records.keys) all[KeyOf("key", one.account, one.id)] = access::Encode(one);
   for (const auto& one : records.policies)
-    all[KeyOf("policy", one.account, Lower(one.name))] = access::Encode(one);
+    all[KeyOf("policy", one.account, LowerAscii(one.name))] = access::Encode(one);
   for (const auto& one : records.providers)
     all[KeyOf("provider", one.account, one.url)] = access::Encode(one);
   return all;

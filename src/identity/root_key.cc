@@ -9,19 +9,14 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/log.h"
 
 namespace stator::identity {
 namespace {
 
 constexpr size_t kLongestFile = 64 << 10;
-
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
+constexpr std::string_view kBlank = " \t\r\n";
 
 Error Failed(std::string_view what, const std::string& path) {
   return ValidationError(fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)));
@@ -70,8 +65,8 @@ std::string ValueOf(std::string_view text, std::string_view name) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     const size_t equals = line.find('=');
-    if (equals != std::string_view::npos && Trim(line.substr(0, equals)) == name)
-      return std::string(Trim(line.substr(equals + 1)));
+    if (equals != std::string_view::npos && Trim(line.substr(0, equals), kBlank) == name)
+      return std::string(Trim(line.substr(equals + 1), kBlank));
   }
   return {};
 }
@@ -95,7 +90,7 @@ Result<std::string> ReadSecretFile(const std::string& path) {
   if (!text.ok()) return text;
   // Secrets that a container's platform mounts are often readable for all.
   if (!CheckPrivate(path).ok()) LogWarn("secret_readable_by_others", {{"file", path}});
-  std::string secret(Trim(*text));
+  std::string secret(Trim(*text, kBlank));
   if (secret.empty()) return ValidationError(fmt::format("{} is empty", path));
   return secret;
 }

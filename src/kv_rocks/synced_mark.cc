@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/fnv.h"
 #include "base/log.h"
 #include "kv/fixed_bytes.h"
 
@@ -17,12 +18,6 @@ constexpr std::string_view kMagic = "STATSYNC";
 constexpr size_t kBytes = 32;
 
 std::string FileOf(const std::string& path) { return path + "/SYNCED"; }
-
-uint64_t CheckOf(std::string_view bytes) {
-  uint64_t check = 0xcbf29ce484222325;
-  for (const char byte : bytes) check = (check ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
-  return check;
-}
 
 }  // namespace
 
@@ -36,7 +31,7 @@ std::optional<SyncedMark::Content> SyncedMark::Read(const std::string& path) {
   // Before the first write.
   if (size == 0) return std::nullopt;
   if (size != kBytes || std::string_view(bytes, kMagic.size()) != kMagic ||
-      kv::LoadLittle64(bytes + 24) != CheckOf({bytes, 24})) {
+      kv::LoadLittle64(bytes + 24) != Fnv1a({bytes, 24})) {
     LogWarn("mark_of_synced_log_damaged", {{"file", file}});
     return std::nullopt;
   }
@@ -61,7 +56,7 @@ void SyncedMark::Write(Content content) {
   std::memcpy(bytes, kMagic.data(), kMagic.size());
   kv::StoreLittle64(bytes + 8, content.stamp);
   kv::StoreLittle64(bytes + 16, content.synced ? 1 : 0);
-  kv::StoreLittle64(bytes + 24, CheckOf({bytes, 24}));
+  kv::StoreLittle64(bytes + 24, Fnv1a({bytes, 24}));
   // A failure leaves an older mark.
   (void)!::pwrite(fd_, bytes, kBytes, 0);
 }

@@ -3,22 +3,16 @@
 #include <optional>
 #include <utility>
 
+#include "base/fnv.h"
+
 namespace stator::link {
-namespace {
-
-// FNV-1a, and a finish that spreads its bits.
-uint64_t Hash(uint64_t hash, std::string_view bytes) {
-  for (const char c : bytes) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  return hash;
-}
-
-}  // namespace
-
 uint64_t Ownership::Weight(const kv::Unit& unit, std::string_view process) {
-  uint64_t hash = Hash(0xcbf29ce484222325, process);
-  hash = Hash(hash, std::to_string(static_cast<int>(unit.tablet.space)) + "/" +
-                        std::to_string(unit.tablet.id) + "/");
-  hash = Hash(hash, unit.part);
+  uint64_t hash = Fnv1a(process);
+  hash = Fnv1a(std::to_string(static_cast<int>(unit.tablet.space)) + "/" +
+                   std::to_string(unit.tablet.id) + "/",
+               hash);
+  hash = Fnv1a(unit.part, hash);
+  // FNV-1a alone leaves the high bits of short texts alike.
   hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccd;
   hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53;
   return hash ^ (hash >> 33);

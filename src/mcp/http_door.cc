@@ -7,6 +7,7 @@
 
 #include "access/crypto.h"
 #include "access/sigv4.h"
+#include "base/ascii.h"
 #include "mcp/json.h"
 
 namespace stator::mcp {
@@ -58,7 +59,7 @@ http::Refusals RefusalTexts() {
 
 bool IsJson(std::string_view type) {
   constexpr std::string_view kJson = "application/json";
-  return access::EqualsIgnoringCase(type.substr(0, kJson.size()), kJson) &&
+  return EqualsIgnoringCase(type.substr(0, kJson.size()), kJson) &&
          (type.size() == kJson.size() || type[kJson.size()] == ';' || type[kJson.size()] == ' ');
 }
 
@@ -108,7 +109,7 @@ std::unique_ptr<http::Reply> HttpDoor::Refusal(const http::Request& request) con
     return refuse(404, "The path is /mcp");
   if (!options_.token.empty()) {
     const std::string_view given = request.header("Authorization");
-    const bool bears = access::EqualsIgnoringCase(given.substr(0, kBearer.size()), kBearer);
+    const bool bears = EqualsIgnoringCase(given.substr(0, kBearer.size()), kBearer);
     if (!bears || !access::EqualInConstantTime(given.substr(kBearer.size()), options_.token)) {
       auto reply = refuse(401, "The token of --token-file must be in Authorization: Bearer");
       reply->headers.emplace_back("WWW-Authenticate", "Bearer");

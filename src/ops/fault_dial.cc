@@ -2,18 +2,9 @@
 
 #include <algorithm>
 
+#include "base/fnv.h"
+
 namespace stator::ops {
-namespace {
-
-// FNV-1a: each table has a sequence of its own.
-uint64_t HashOf(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
-}  // namespace
-
 int64_t FaultDial::Strike::Micros() const {
   if (!rule.random) return rule.micros;
   return 1 + static_cast<int64_t>(bits % static_cast<uint64_t>(rule.micros));
@@ -25,7 +16,8 @@ FaultDial::LiveRules FaultDial::Start(std::string_view table, Rules rules) {
   for (FaultRule& rule : rules) {
     // Consecutive seeds of one generator begin with values of one sequence: the seed is drawn from
     // another.
-    const uint64_t seed = SeededRandom(rule.seed ^ HashOf(table) ^ (live.size() << 48)).Next();
+    // Each table has a sequence of its own.
+    const uint64_t seed = SeededRandom(rule.seed ^ Fnv1a(table) ^ (live.size() << 48)).Next();
     live.emplace_back(std::move(rule), seed);
   }
   return live;

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "base/fnv.h"
 #include "base/log.h"
 #include "ops/checks.h"
 #include "ops/on_worker.h"
@@ -33,12 +34,8 @@ std::string KeyService(const Environment& env, std::string_view account) {
 // The ARN of the default key: the same in every answer of an account and Region.
 std::string DefaultKeyArn(const Environment& env, std::string_view account) {
   const std::string place = env.settings.region + "/" + std::string(account);
-  const auto hash = [&place](uint64_t value) {  // FNV-1a
-    for (const char c : place) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    return value;
-  };
-  const uint64_t a = hash(0xcbf29ce484222325);
-  const uint64_t b = hash(a);
+  const uint64_t a = Fnv1a(place);
+  const uint64_t b = Fnv1a(place, a);
   return KeyService(env, account) + fmt::format("key/{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32,
                                                 (a >> 16) & 0xffff, a & 0xfff,
                                                 0x8000 | ((b >> 48) & 0x3fff), b & 0xffffffffffff);

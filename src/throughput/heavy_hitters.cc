@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fnv.h"
 #include "base/heap_bytes.h"
 
 namespace stator::throughput {
@@ -9,11 +10,7 @@ namespace {
 
 // Sort keys have no hash of their own here; FNV-1a over them is enough to tell the keys of one
 // sketch apart.
-uint64_t ItemId(uint64_t hash, std::string_view sort) {
-  uint64_t id = hash ^ 0xcbf29ce484222325;
-  for (const char c : sort) id = (id ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return id;
-}
+uint64_t ItemId(uint64_t hash, std::string_view sort) { return Fnv1a(sort, hash ^ kFnvBasis); }
 
 }  // namespace
 

@@ -9,6 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace stator::triggers {
 namespace {
 
@@ -20,8 +22,6 @@ Error Wrong(const std::string& path, std::string_view why) {
   return ValidationError(
       fmt::format("Invalid filter pattern definition. {}: {}", path.empty() ? "$" : path, why));
 }
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 std::optional<double> NumberOf(element json) {
   if (!json.is_number()) return std::nullopt;
@@ -64,7 +64,7 @@ class Words {
 
   void Add(std::string text) {
     if (kind_ == kSuffix) std::reverse(text.begin(), text.end());
-    if (ignores_case_) std::transform(text.begin(), text.end(), text.begin(), Lower);
+    if (ignores_case_) text = LowerAscii(text);
     keys_.push_back(std::move(text));
   }
   // After the last Add.
@@ -94,7 +94,7 @@ class Words {
  private:
   char At(std::string_view text, size_t place) const {
     const char c = kind_ == kSuffix ? text[text.size() - 1 - place] : text[place];
-    return ignores_case_ ? Lower(c) : c;
+    return ignores_case_ ? LowerAscii(c) : c;
   }
   size_t CommonHead(std::string_view text, const std::string& key) const {
     const size_t most = std::min(text.size(), key.size());
