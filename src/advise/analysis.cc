@@ -42,8 +42,8 @@ void Count(int64_t bytes, SizeCount* out) {
 }
 
 // The key of an entry; none if it is not known.
-std::vector<request_log::Touch> TouchesOf(const request_log::IndexWrite& write) {
-  std::vector<request_log::Touch> touches;
+std::vector<request_log::KeyUse> KeyUsesOf(const request_log::IndexWrite& write) {
+  std::vector<request_log::KeyUse> touches;
   if (!write.partition.empty()) touches.push_back({write.partition, "", {}});
   return touches;
 }
@@ -57,14 +57,14 @@ struct Analysis::Load {
   CostMeter cost;
   std::array<double, throughput::kAccesses> units_served{};
 
-  void Add(int64_t now, Access access, const std::vector<request_log::Touch>& touches, double units,
-           bool refused = false) {
+  void Add(int64_t now, Access access, const std::vector<request_log::KeyUse>& touches,
+           double units, bool refused = false) {
     const size_t a = static_cast<size_t>(access);
     ++(refused ? report.refused : report.requests)[a];
     if (!refused) units_served[a] += units;
     cost.Add(now, access, units, refused);
     // A batch's units are its keys' in equal parts: more is not recorded.
-    for (const request_log::Touch& touch : touches) {
+    for (const request_log::KeyUse& touch : touches) {
       keys[a].Add(now, touch.partition, touch.sort, units / static_cast<double>(touches.size()));
     }
   }
@@ -87,7 +87,7 @@ struct Analysis::Table {
   std::map<std::pair<std::string, std::string>, double> writes;
 
   // Returns what a write of the item costs, as far as others of it tell, else `average`.
-  double UnitsOf(const request_log::Touch& touch, double average) const {
+  double UnitsOf(const request_log::KeyUse& touch, double average) const {
     const auto found = writes.find({touch.partition, touch.sort});
     return found != writes.end() ? found->second : average;
   }
@@ -238,7 +238,7 @@ void Analysis::AddRefused(const Request& request, int64_t now, Table* table) {
   } else if (kWrites.contains(request.operation)) {
     const int64_t count = load == nullptr ? 0 : load->report.requests[1];
     const double average = count > 0 ? load->units_served[1] / static_cast<double>(count) : 1;
-    for (const request_log::Touch& touch : request.keys) {
+    for (const request_log::KeyUse& touch : request.keys) {
       std::optional<int64_t> bytes = touch.bytes;
       if (!bytes && request.keys.size() == 1) bytes = request.stored_bytes;
       // An update tells of what it changes, and is charged for the whole item.
@@ -258,7 +258,7 @@ void Analysis::AddRefused(const Request& request, int64_t now, Table* table) {
   for (const request_log::IndexWrite& write : asked.index_writes) {
     Load* of_index = LoadOf(table, write.index);
     if (of_index == nullptr || of_index == &table->load) continue;
-    of_index->Add(now, Access::kWrite, TouchesOf(write), write.units, true);
+    of_index->Add(now, Access::kWrite, KeyUsesOf(write), write.units, true);
   }
   if (table->replay != nullptr) table->replay->Add(asked, now);
 }
@@ -384,7 +384,7 @@ void Analysis::AddWrite(const Request& request, int64_t now, Table* table) {
     if (table->writes.size() < kMostWrites || table->writes.contains(key))
       table->writes[std::move(key)] = request.write_units;
   }
-  for (const request_log::Touch& touch : request.keys) {
+  for (const request_log::KeyUse& touch : request.keys) {
     if (touch.bytes && *touch.bytes > 0) Count(*touch.bytes, &report.sizes[1]);
   }
   for (const request_log::IndexWrite& write : request.index_writes) {
@@ -393,7 +393,7 @@ void Analysis::AddWrite(const Request& request, int64_t now, Table* table) {
     IndexUse& use = report.indexes[write.index];
     ++use.writes;
     use.write_units += write.units;
-    load->Add(now, Access::kWrite, TouchesOf(write), write.units);
+    load->Add(now, Access::kWrite, KeyUsesOf(write), write.units);
   }
   if (request.operation == "UpdateItem" && request.stored_bytes && request.asked_bytes &&
       request.keys.size() == 1) {

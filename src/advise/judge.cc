@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "advise/bench.h"
+#include "advise/finding_collector.h"
 #include "base/printable.h"
 #include "throughput/model_settings.h"
 
@@ -30,7 +30,7 @@ std::string NamesText(const std::set<std::string>& names) {
   return out;
 }
 
-std::vector<Finding> Bench::Take() {
+std::vector<Finding> FindingCollector::Take() {
   for (const ResourceReport& resource : table_.resources) {
     for (const Access access : {Access::kRead, Access::kWrite}) Keys(resource, access);
     Consistency(resource);
@@ -59,8 +59,8 @@ std::vector<Finding> Bench::Take() {
   return std::move(found_);
 }
 
-Finding& Bench::Add(std::string id, Finding::Level level, const std::string& index,
-                    std::string text) {
+Finding& FindingCollector::Add(std::string id, Finding::Level level, const std::string& index,
+                               std::string text) {
   Finding& finding = found_.emplace_back();
   finding.id = std::move(id);
   finding.level = level;
@@ -70,9 +70,11 @@ Finding& Bench::Add(std::string id, Finding::Level level, const std::string& ind
   return finding;
 }
 
-std::string Bench::Name(std::string_view key) { return fmt::format("\"{}\"", KeyForPeople(key)); }
+std::string FindingCollector::Name(std::string_view key) {
+  return fmt::format("\"{}\"", KeyForPeople(key));
+}
 
-double Bench::MonthOf(double read_units, double write_units) const {
+double FindingCollector::MonthOf(double read_units, double write_units) const {
   const double reads = read_units / recording_.seconds(),
                writes = write_units / recording_.seconds();
   if (table_.definition.on_demand) return throughput::OnDemandMonth(prices_, reads, writes);
@@ -80,11 +82,12 @@ double Bench::MonthOf(double read_units, double write_units) const {
   return throughput::ProvisionedMonth(prices_, reads / target, writes / target);
 }
 
-double Bench::ServedWrites(const ResourceReport& resource) {
+double FindingCollector::ServedWrites(const ResourceReport& resource) {
   return resource.cost.average.write * resource.cost.seconds;
 }
 
-const request_log::IndexDefinition* Bench::IndexOf(const ResourceReport& resource) const {
+const request_log::IndexDefinition* FindingCollector::IndexOf(
+    const ResourceReport& resource) const {
   if (!resource.is_index) return nullptr;
   for (const auto* list : {&table_.definition.indexes, &table_.deleted_indexes}) {
     for (const request_log::IndexDefinition& index : *list) {
@@ -94,12 +97,12 @@ const request_log::IndexDefinition* Bench::IndexOf(const ResourceReport& resourc
   return nullptr;
 }
 
-bool Bench::HasLocal() const {
+bool FindingCollector::HasLocal() const {
   return std::any_of(table_.definition.indexes.begin(), table_.definition.indexes.end(),
                      [](const auto& index) { return !index.global; });
 }
 
-std::string Bench::ToldText(const throughput::Explanation& told) {
+std::string FindingCollector::ToldText(const throughput::Explanation& told) {
   std::string text = told.no_help.empty() ? "" : " " + told.no_help;
   for (const std::string& sentence : told.advice) text += " " + sentence;
   for (const std::string& sentence : told.notes) text += " " + sentence;
@@ -132,7 +135,7 @@ MonthlyCost CostOf(const throughput::UnitPrices& prices, const ResourceReport& r
 
 std::vector<Finding> Judge(const Recording& recording, const TableReport& table,
                            const throughput::UnitPrices& prices) {
-  return Bench(recording, table, prices).Take();
+  return FindingCollector(recording, table, prices).Take();
 }
 
 std::vector<std::string> LimitsOf(const Recording& recording) {

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "advise/bench.h"
+#include "advise/finding_collector.h"
 #include "base/time_text.h"
 
 namespace stator::advise {
 
-void Bench::Throttled() {
+void FindingCollector::Throttled() {
   if (table_.throttled > 0) {
     const throughput::Rates& asked = table_.throttled_units;
     std::string text = fmt::format(
@@ -44,7 +44,7 @@ void Bench::Throttled() {
                       {"partitions", static_cast<double>(replay.partitions)}};
 }
 
-std::string Bench::ReasonsText(const ReplaySummary& replay) {
+std::string FindingCollector::ReasonsText(const ReplaySummary& replay) {
   std::string out;
   for (const auto& [reason, count] : replay.reasons) {
     out += fmt::format("{}{} by {}", out.empty() ? "" : ", ",
@@ -53,7 +53,7 @@ std::string Bench::ReasonsText(const ReplaySummary& replay) {
   return out;
 }
 
-void Bench::Billing() {
+void FindingCollector::Billing() {
   MonthlyCost all;
   for (const ResourceReport& resource : table_.resources) {
     const MonthlyCost cost = CostOf(prices_, resource, 0);
@@ -85,7 +85,7 @@ void Bench::Billing() {
   finding.saves_month = now - other;
 }
 
-void Bench::Capacity() {
+void FindingCollector::Capacity() {
   const request_log::TableDefinition& d = table_.definition;
   // Capacity that refused requests is not spare, however little was served.
   if (d.on_demand || !table_.defined || table_.throttled > 0 || table_.replay.throttled > 0) return;

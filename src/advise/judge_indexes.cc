@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "advise/bench.h"
+#include "advise/finding_collector.h"
 
 namespace stator::advise {
 
-void Bench::Indexes() {
+void FindingCollector::Indexes() {
   int64_t requests = 0;
   for (const ResourceReport& resource : table_.resources)
     requests += resource.requests[0] + resource.requests[1];
@@ -38,7 +38,7 @@ void Bench::Indexes() {
   }
 }
 
-void Bench::Projection(const request_log::IndexDefinition& index, const IndexUse& use) {
+void FindingCollector::Projection(const request_log::IndexDefinition& index, const IndexUse& use) {
   if (index.projection == request_log::Projection::kKeysOnly || use.everything ||
       use.reads < kFewRequests || use.attributes.size() >= kMostAttributes) {
     return;
@@ -70,7 +70,7 @@ void Bench::Projection(const request_log::IndexDefinition& index, const IndexUse
   finding.saves_month = MonthOf(saved, 0);
 }
 
-void Bench::Amplification() {
+void FindingCollector::Amplification() {
   double units = 0;
   std::string names;
   for (const auto& [name, use] : table_.indexes) {
@@ -90,7 +90,7 @@ void Bench::Amplification() {
   finding.evidence = {{"table_write_units", own}, {"index_write_units", units}};
 }
 
-void Bench::Scans() {
+void FindingCollector::Scans() {
   double reads = 0;
   for (const ResourceReport& resource : table_.resources)
     reads += resource.cost.average.read * recording_.seconds();

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "advise/bench.h"
+#include "advise/finding_collector.h"
 #include "throughput/model_settings.h"
 
 namespace stator::advise {
 
-void Bench::Items() {
+void FindingCollector::Items() {
   const NarrowUse& reads = table_.narrow_reads;
   if (reads.requests >= kFewRequests &&
       reads.units - reads.units_apart >= kWorthSaving * reads.units) {
@@ -48,14 +48,14 @@ void Bench::Items() {
   }
 }
 
-std::string Bench::Average(int64_t bytes, int64_t count) {
+std::string FindingCollector::Average(int64_t bytes, int64_t count) {
   const double average =
       static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(1, count));
   return average >= 1024 ? fmt::format("{:.1f} KB", average / 1024)
                          : fmt::format("{:.0f} bytes", average);
 }
 
-void Bench::Reads() {
+void FindingCollector::Reads() {
   const CollectionReads& gets = table_.collection_reads;
   if (gets.requests >= kFewRequests &&
       gets.units - gets.units_together >= kWorthSaving * gets.units) {
@@ -89,7 +89,7 @@ void Bench::Reads() {
   }
 }
 
-void Bench::Consistency(const ResourceReport& resource) {
+void FindingCollector::Consistency(const ResourceReport& resource) {
   const double reads = resource.keys[0].units;
   const double strong = resource.strong_units;
   if (resource.requests[0] < kFewRequests ||
@@ -106,7 +106,7 @@ void Bench::Consistency(const ResourceReport& resource) {
   finding.saves_month = MonthOf(strong / 2, 0);
 }
 
-void Bench::Deletes() {
+void FindingCollector::Deletes() {
   const double all = table_.resources.empty() ? 0 : table_.resources[0].keys[1].units;
   if (table_.deletes < kFewRequests || table_.delete_units < kDeleteChurn * all) return;
   Finding& finding = Add(
@@ -120,7 +120,7 @@ void Bench::Deletes() {
   finding.saves_month = MonthOf(0, table_.delete_units);
 }
 
-void Bench::TimeToLive() {
+void FindingCollector::TimeToLive() {
   const int64_t wrong = table_.ttl_millis + table_.ttl_text;
   if (wrong == 0) return;
   Finding& finding =
@@ -135,7 +135,7 @@ void Bench::TimeToLive() {
                       {"text", static_cast<double>(table_.ttl_text)}};
 }
 
-void Bench::Sizes() {
+void FindingCollector::Sizes() {
   const int64_t largest = std::max(table_.sizes[0].largest, table_.sizes[1].largest);
   if (largest >= kLargeItem) {
     Finding& finding = Add(

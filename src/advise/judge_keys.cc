@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "advise/bench.h"
+#include "advise/finding_collector.h"
 #include "base/time_text.h"
 #include "throughput/key_text.h"
 #include "throughput/model_settings.h"
@@ -20,7 +20,7 @@ bool LooksLikeDate(std::string_view key) { return throughput::LooksLikeDate(KeyF
 
 }  // namespace
 
-void Bench::Keys(const ResourceReport& resource, Access access) {
+void FindingCollector::Keys(const ResourceReport& resource, Access access) {
   const size_t a = static_cast<size_t>(access);
   const KeyLoadSummary& keys = resource.keys[a];
   const std::string_view word = kWords[a];
@@ -126,14 +126,14 @@ void Bench::Keys(const ResourceReport& resource, Access access) {
   }
 }
 
-bool Bench::MovesOn(const KeyLoadSummary& keys, Access access) {
+bool FindingCollector::MovesOn(const KeyLoadSummary& keys, Access access) {
   if (access != Access::kWrite || keys.leaders == 0 || keys.hottest.empty()) return false;
   const bool matters =
       keys.hottest[0].share > kFairTopShare || keys.peak_per_second >= kIdlePart * MostOf(access);
   return matters && (LooksLikeDate(keys.hottest[0].key) || keys.MovesOn());
 }
 
-std::string Bench::NarrowerText(const ResourceReport& resource) const {
+std::string FindingCollector::NarrowerText(const ResourceReport& resource) const {
   const request_log::IndexDefinition* index = IndexOf(resource);
   if (index == nullptr || index->projection == request_log::Projection::kKeysOnly) return "";
   const double entry = ServedWrites(resource) / static_cast<double>(resource.requests[1]);
@@ -144,15 +144,15 @@ std::string Bench::NarrowerText(const ResourceReport& resource) const {
       NumberText(entry), NumberText(resource.keys[1].peak_key_per_second / entry));
 }
 
-std::string Bench::SpreadText(std::string_view key, double units, Access access,
-                              const throughput::SpreadPlan& plan) const {
+std::string FindingCollector::SpreadText(std::string_view key, double units, Access access,
+                                         const throughput::SpreadPlan& plan) const {
   if (plan.values < 2) return "";
   return " " + throughput::SpreadText(plan, KeyForPeople(key), units, access,
                                       table_.definition.on_demand, "Spread it over", "suffixes",
                                       ", random or computed");
 }
 
-void Bench::Suffixes(const ResourceReport& resource) {
+void FindingCollector::Suffixes(const ResourceReport& resource) {
   const SuffixUse& use = resource.keys[1].suffixes;
   if (use.suffixes < 3 || use.units < kFairTopShare * resource.keys[1].units ||
       resource.requests[1] < kFewRequests || use.hottest_share < kUnevenSuffix ||

@@ -13,8 +13,8 @@ namespace stator::api {
 namespace {
 
 using request_log::Consistency;
+using request_log::KeyUse;
 using request_log::Outcome;
-using request_log::Touch;
 
 constexpr char kBetweenValues = '\x1f';
 
@@ -59,7 +59,7 @@ std::string KeyText(const std::vector<model::KeyAttribute>& attributes, model::I
   return text;
 }
 
-Touch TouchOf(const table::Table& table, model::ItemView item) {
+KeyUse KeyUseOf(const table::Table& table, model::ItemView item) {
   return {KeyText(table.key_parts.partition, item), KeyText(table.key_parts.sort, item), {}};
 }
 
@@ -140,14 +140,14 @@ Trace::Part* Trace::PartOf(const std::string& table_name) {
 void Trace::AddKey(const std::string& table_name, model::ItemView key) {
   Part* part = PartOf(table_name);
   if (part == nullptr) return;
-  part->request.keys.push_back(TouchOf(*part->table, key));
+  part->request.keys.push_back(KeyUseOf(*part->table, key));
   part->request.index_writes.clear();  // AddPut says why
 }
 
 void Trace::AddPut(const std::string& table_name, model::ItemView item) {
   Part* part = PartOf(table_name);
   if (part == nullptr) return;
-  Touch& touch = part->request.keys.emplace_back(TouchOf(*part->table, item));
+  KeyUse& touch = part->request.keys.emplace_back(KeyUseOf(*part->table, item));
   touch.bytes = static_cast<int64_t>(item.size_bytes());
   const request_log::TtlForm form = TtlFormOf(part->table->descriptor, item);
   if (form != request_log::TtlForm::kFine) part->request.ttl_form = form;
@@ -309,7 +309,7 @@ void Trace::CompletePage(const Response& response) {
 void Trace::Complete(const ops::QueryResponse& response) {
   CompletePage(response);
   if (parts_.empty() || response.partition.empty()) return;
-  Touch& touch = parts_[0].request.keys.emplace_back();
+  KeyUse& touch = parts_[0].request.keys.emplace_back();
   for (const std::string& value : response.partition)
     AppendKeyText(model::ValueView(value), &touch.partition);
 }
@@ -333,9 +333,9 @@ void Trace::Complete(const ops::BatchGetItemResponse& response) {
   for (const ops::KeysAndAttributes& table : response.unprocessed_keys) {
     Part* part = PartOf(table.table_name);
     if (part == nullptr) continue;
-    std::vector<Touch> keys;
+    std::vector<KeyUse> keys;
     for (const ops::EncodedItem& key : table.keys)
-      keys.push_back(TouchOf(*part->table, key.view()));
+      keys.push_back(KeyUseOf(*part->table, key.view()));
     SplitOff(part, std::move(keys));
   }
 }
@@ -344,11 +344,11 @@ void Trace::Complete(const ops::BatchWriteItemResponse& response) {
   for (const ops::TableWriteRequests& table : response.unprocessed_items) {
     Part* part = PartOf(table.table_name);
     if (part == nullptr) continue;
-    std::vector<Touch> keys;
+    std::vector<KeyUse> keys;
     for (const ops::WriteRequest& write : table.requests) {
-      if (write.put_request) keys.push_back(TouchOf(*part->table, write.put_request->item.view()));
+      if (write.put_request) keys.push_back(KeyUseOf(*part->table, write.put_request->item.view()));
       if (write.delete_request)
-        keys.push_back(TouchOf(*part->table, write.delete_request->key.view()));
+        keys.push_back(KeyUseOf(*part->table, write.delete_request->key.view()));
     }
     SplitOff(part, std::move(keys));
   }
@@ -363,10 +363,10 @@ void Trace::Complete(const ops::TransactGetItemsResponse& response) {
 }
 
 // What a batch left undone becomes a request of its own, that was throttled.
-void Trace::SplitOff(Part* part, std::vector<Touch> unprocessed) {
+void Trace::SplitOff(Part* part, std::vector<KeyUse> unprocessed) {
   Part refused = *part;
-  std::erase_if(part->request.keys, [&](const Touch& key) {
-    return std::any_of(unprocessed.begin(), unprocessed.end(), [&](const Touch& other) {
+  std::erase_if(part->request.keys, [&](const KeyUse& key) {
+    return std::any_of(unprocessed.begin(), unprocessed.end(), [&](const KeyUse& other) {
       return key.partition == other.partition && key.sort == other.sort;
     });
   });

@@ -113,7 +113,7 @@ class Trace {
   template <typename Request>
   void DescribePage(const Request& request,
                     const std::optional<std::vector<ops::LegacyCondition>>& legacy_filter);
-  void SplitOff(Part* part, std::vector<request_log::Touch> unprocessed);
+  void SplitOff(Part* part, std::vector<request_log::KeyUse> unprocessed);
 
   void Count(std::optional<ops::ConsumedCapacity>* capacity);
   void Count(std::optional<std::vector<ops::ConsumedCapacity>>* capacities);

@@ -16,7 +16,7 @@ void Messages::On(std::string topic, Heard heard) {
   topics_[std::move(topic)] = {std::move(heard), std::make_unique<WorkerPool>(1, kMaxQueued)};
 }
 
-void Messages::Hear(std::string_view message, UniqueFunction<void()> acknowledge) {
+void Messages::Receive(std::string_view message, UniqueFunction<void()> acknowledge) {
   const size_t space = std::min(message.find(' '), message.size());
   Topic* topic = nullptr;
   {

@@ -28,7 +28,7 @@ class Messages {
   void On(std::string topic, Heard heard);
 
   // Takes a message from the bulletin. Acknowledges a message without a registered topic at once.
-  void Hear(std::string_view message, UniqueFunction<void()> acknowledge);
+  void Receive(std::string_view message, UniqueFunction<void()> acknowledge);
 
   // Sends a message to all processes, this one included, and waits for them as Bulletin::Announce
   // does.

@@ -27,7 +27,7 @@ struct Process {
   void Listen() {
     engine->bulletin()->Listen(
         [this](std::string_view message, UniqueFunction<void()> acknowledge) {
-          messages.Hear(message, std::move(acknowledge));
+          messages.Receive(message, std::move(acknowledge));
         });
   }
   void Freeze() { engine->bulletin()->Listen(nullptr); }
@@ -138,7 +138,7 @@ TEST(MessagesTest, TopicsAndTheirTexts) {
   int acknowledged = 0;
   engine->bulletin()->Listen([&](std::string_view message, UniqueFunction<void()> acknowledge) {
     ++acknowledged;
-    messages.Hear(message, std::move(acknowledge));
+    messages.Receive(message, std::move(acknowledge));
   });
   EXPECT_TRUE(messages.Announce("shout", "hello all").ok());
   EXPECT_EQ(heard, "hello all");

@@ -38,9 +38,9 @@ void Await(Signal& signal, UniqueMutexLock& lock, const Clock& clock, int64_t mi
 }  // namespace
 
 RadosBulletin::RadosBulletin(Cluster& cluster)
-    : cluster_(cluster), line_(std::make_shared<Line>()), changed_(cluster.host()) {
-  MutexLock lock(line_->mutex);
-  line_->cluster = &cluster;
+    : cluster_(cluster), acknowledger_(std::make_shared<Acknowledger>()), changed_(cluster.host()) {
+  MutexLock lock(acknowledger_->mutex);
+  acknowledger_->cluster = &cluster;
 }
 
 // ---- sending ------------------------------------------------------------------------------------
@@ -119,8 +119,8 @@ void RadosBulletin::Stop() {
     thread.Join();
     cluster_.FlushWatches();
   }
-  MutexLock lock(line_->mutex);
-  line_->cluster = nullptr;
+  MutexLock lock(acknowledger_->mutex);
+  acknowledger_->cluster = nullptr;
 }
 
 void RadosBulletin::Run() {
@@ -156,22 +156,22 @@ void RadosBulletin::Deliver(Lock& lock) {
   calling_ = true;
   lock.unlock();
   if (listener == nullptr) {
-    Acknowledge(*line_, message);
+    Acknowledge(*acknowledger_, message);
   } else {
-    (*listener)(message.text,
-                [line = line_, receipt = Message{message.notification, message.watch, {}}] {
-                  Acknowledge(*line, receipt);
-                });
+    (*listener)(message.text, [acknowledger = acknowledger_,
+                               receipt = Message{message.notification, message.watch, {}}] {
+      Acknowledge(*acknowledger, receipt);
+    });
   }
   lock.lock();
   calling_ = false;
   changed_.NotifyAll();
 }
 
-void RadosBulletin::Acknowledge(Line& line, const Message& message) {
-  MutexLock lock(line.mutex);
-  if (line.cluster != nullptr)
-    line.cluster->Acknowledge(kBulletinObject, message.notification, message.watch);
+void RadosBulletin::Acknowledge(Acknowledger& acknowledger, const Message& message) {
+  MutexLock lock(acknowledger.mutex);
+  if (acknowledger.cluster != nullptr)
+    acknowledger.cluster->Acknowledge(kBulletinObject, message.notification, message.watch);
 }
 
 void RadosBulletin::BeginWatch(Lock& lock) {

@@ -46,9 +46,9 @@ class RadosBulletin final : public kv::Bulletin, private Watcher {
     std::string text;
   };
   enum class Watch { kNone, kBegins, kStands, kEnds };
-  // What acknowledgements, which may be called whenever it pleases the listener, have instead of
-  // the cluster.
-  struct Line {
+  // What an acknowledgement holds instead of the cluster: a listener may call it after the bulletin
+  // is gone.
+  struct Acknowledger {
     Mutex mutex;
     Cluster* cluster GUARDED_BY(mutex) = nullptr;  // null: closed
   };
@@ -63,10 +63,10 @@ class RadosBulletin final : public kv::Bulletin, private Watcher {
   void BeginWatch(Lock& lock) NO_THREAD_SAFETY_ANALYSIS;
   void EndWatch(Lock& lock) NO_THREAD_SAFETY_ANALYSIS;
   void OnWatched(int result);
-  static void Acknowledge(Line& line, const Message& message);
+  static void Acknowledge(Acknowledger& acknowledger, const Message& message);
 
   Cluster& cluster_;
-  const std::shared_ptr<Line> line_;
+  const std::shared_ptr<Acknowledger> acknowledger_;
   std::atomic<uint64_t> lost_ = 0;
 
   Mutex mutex_;

@@ -17,10 +17,10 @@ void Strand::Run(UniqueFunction<void()> task) {
   RunSome(SIZE_MAX);
 }
 
-void Strand::Touch() {
+void Strand::RunAfter() {
   {
     MutexLock lock(mutex_);
-    touched_ = true;
+    after_due_ = true;
     if (running_ || !tasks_.empty()) return;  // these were handed over
   }
   RunSome(1);
@@ -30,7 +30,7 @@ void Strand::Go() { RunSome(SIZE_MAX); }
 
 bool Strand::idle() const {
   MutexLock lock(mutex_);
-  return !running_ && !touched_ && tasks_.empty();
+  return !running_ && !after_due_ && tasks_.empty();
 }
 
 void Strand::RunSome(size_t rounds) {
@@ -44,13 +44,13 @@ void Strand::RunSome(size_t rounds) {
   while (true) {
     {
       MutexLock lock(mutex_);
-      const bool left = touched_ || !tasks_.empty();
+      const bool left = after_due_ || !tasks_.empty();
       if (!left || rounds == 0) {
         running_ = false;
         if (left) hand_over_();
         return;
       }
-      touched_ = false;
+      after_due_ = false;
       tasks.swap(tasks_);
     }
     --rounds;

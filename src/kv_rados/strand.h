@@ -25,7 +25,7 @@ class Strand {
   void Run(UniqueFunction<void()> task);
   // Runs `after` now, once, or has it run by the thread that runs tasks. For threads that others
   // wait for: what is brought meanwhile is left to another thread.
-  void Touch();
+  void RunAfter();
   // Runs what is left.
   void Go();
   // True if nothing runs and nothing is left.
@@ -39,7 +39,7 @@ class Strand {
   const std::function<void()> hand_over_;
   mutable Mutex mutex_;
   std::vector<UniqueFunction<void()>> tasks_ GUARDED_BY(mutex_);
-  bool touched_ GUARDED_BY(mutex_) = false;
+  bool after_due_ GUARDED_BY(mutex_) = false;
   bool running_ GUARDED_BY(mutex_) = false;
 };
 

@@ -37,7 +37,7 @@ TEST(Strand, RunsWhatATaskBringsBehindItAndNotWithinIt) {
   Recorded r;
   r.strand.Run([&r] {
     r.strand.Run([&r] { r.order.push_back(2); });
-    r.strand.Touch();
+    r.strand.RunAfter();
     r.order.push_back(1);
   });
   EXPECT_EQ(r.order, (std::vector{1, 2}));
@@ -48,12 +48,12 @@ TEST(Strand, RunsWhatATaskBringsBehindItAndNotWithinIt) {
 TEST(Strand, ATouchRunsOnlyAfterAndLeavesTheRestToAnotherThread) {
   Recorded r;
   r.in_after = [&r] { r.strand.Run([&r] { r.order.push_back(1); }); };
-  r.strand.Touch();
+  r.strand.RunAfter();
   EXPECT_EQ(r.after, 1);
   EXPECT_TRUE(r.order.empty());
   EXPECT_EQ(r.handed_over, 1);
   EXPECT_FALSE(r.strand.idle());
-  r.strand.Touch();  // nor does the next one run what was handed over
+  r.strand.RunAfter();  // nor does the next one run what was handed over
   EXPECT_TRUE(r.order.empty());
   EXPECT_EQ(r.after, 1);
   r.strand.Go();
@@ -76,7 +76,7 @@ TEST(Strand, RunsOneTaskAtATimeAndLosesNone) {
           ++sum;
           --within;
         });
-        if (i % 7 == t) strand.Touch();
+        if (i % 7 == t) strand.RunAfter();
       }
     });
   }

@@ -104,7 +104,7 @@ void Writer::Apply(kv::Batch batch, kv::ApplyDone done) {
     }
   }
   if (!taken) return queued.done(Error(ErrorCode::kUnavailable, "The store is closing."));
-  strand_.Touch();
+  strand_.RunAfter();
 }
 
 void Writer::SetHooks(WriterHooks hooks) {

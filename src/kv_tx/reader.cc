@@ -39,7 +39,7 @@ bool IsLogBack(const kv::Range& range) {
 
 }  // namespace
 
-void Reader::Kick(kv::Tablet tablet, const Intent& intent, Decision decision) {
+void Reader::ScheduleCleanup(kv::Tablet tablet, const Intent& intent, Decision decision) {
   if (resolver_.IsOwn(intent.transaction.id)) return;
   const bool undecided = decision == Decision::kUndecided;
   if (undecided) core_.counts.undecided_met.fetch_add(1);
@@ -71,7 +71,7 @@ Result<Reader::Seen> Reader::See(kv::Tablet tablet, std::string_view key, std::s
         }
       }
       decisions->emplace(intent.transaction.id, decision);
-      Kick(tablet, intent, decision);
+      ScheduleCleanup(tablet, intent, decision);
     }
     if (decision == Decision::kCommitted) return Seen{intent.IfCommitted(stamp)};
     return Seen{intent.IfNot(), decision == Decision::kUndecided};
@@ -225,7 +225,7 @@ Status Reader::Snapshot(std::span<const kv::Point> points, Values* values) {
       const TransactionId id = intent.transaction.id;
       if (final.contains(id) || undecided.contains(id)) continue;
       ASSIGN_OR_RETURN(const Decision decision, resolver_.Find(intent.transaction));
-      Kick(points[k].tablet, intent, decision);
+      ScheduleCleanup(points[k].tablet, intent, decision);
       if (decision == Decision::kUndecided) {
         undecided.emplace(id, intent.transaction);
       } else {

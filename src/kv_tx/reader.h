@@ -40,7 +40,7 @@ class Reader {
   // Resolves a cell that holds an intent. `decisions` caches the decisions found during one read.
   Result<Seen> See(kv::Tablet tablet, std::string_view key, std::string cell, Decisions* decisions);
   // Schedules the removal of an intent, unless this process is carrying the transaction on.
-  void Kick(kv::Tablet tablet, const Intent& intent, Decision decision);
+  void ScheduleCleanup(kv::Tablet tablet, const Intent& intent, Decision decision);
   struct UnitRead;
   Status ReadCells(std::span<const kv::Point> points, Values* cells, bool* one_unit);
   Status Snapshot(std::span<const kv::Point> points, Values* values);

@@ -33,8 +33,9 @@ size_t WeightOf(const Request& request) {
   const auto text = [](const std::string& one) { return Heap(one); };
   size_t bytes =
       sizeof(Request) + Heap(request.operation) + Heap(request.table) + Heap(request.index);
-  bytes += Heap(request.keys,
-                [](const request_log::Touch& key) { return Heap(key.partition) + Heap(key.sort); });
+  bytes += Heap(request.keys, [](const request_log::KeyUse& key) {
+    return Heap(key.partition) + Heap(key.sort);
+  });
   bytes += Heap(request.index_writes, [](const request_log::IndexWrite& write) {
     return Heap(write.index) + Heap(write.partition);
   });

@@ -12,9 +12,9 @@ namespace stator::management {
 namespace {
 
 using request_log::Consistency;
+using request_log::KeyUse;
 using request_log::Outcome;
 using request_log::Request;
-using request_log::Touch;
 
 std::string_view OutcomeText(Outcome outcome) {
   switch (outcome) {
@@ -43,9 +43,9 @@ void Cut(std::string* text, size_t most) {
   *text += "…";
 }
 
-void RenderKeys(const std::vector<Touch>& keys, JsonWriter* json) {
+void RenderKeys(const std::vector<KeyUse>& keys, JsonWriter* json) {
   json->Key("keys").Open('[');
-  for (const Touch& key : keys) {
+  for (const KeyUse& key : keys) {
     json->Open('{').Field("partition", key.partition).Key("sort");
     key.sort.empty() ? json->Null() : json->Text(key.sort);
     json->Close('}');
@@ -98,7 +98,7 @@ void RequestTail::Keep(Request request, int64_t now) {
     request.keys.resize(kMostKeys);
     request.keys.shrink_to_fit();
   }
-  for (Touch& key : request.keys) {
+  for (KeyUse& key : request.keys) {
     Cut(&key.partition, kMostKeyBytes);
     Cut(&key.sort, kMostKeyBytes);
   }

@@ -166,8 +166,8 @@ Result<Record> ReadTable(Members members) {
   return Record(std::move(table));
 }
 
-Touch ReadTouch(Members* members, element value) {
-  Touch touch;
+KeyUse ReadKeyUse(Members* members, element value) {
+  KeyUse touch;
   simdjson::dom::array parts;
   size_t at = 0;
   if (value.get(parts)) {
@@ -212,11 +212,11 @@ Result<Record> ReadRequest(Members members) {
   members.Text("tb", &request.table, true);
   members.Text("ix", &request.index);
   if (members.Has("pk")) {
-    Touch& touch = request.keys.emplace_back();
+    KeyUse& touch = request.keys.emplace_back();
     members.Text("pk", &touch.partition);
     members.Text("sk", &touch.sort);
   }
-  members.Each("m", [&](element value) { request.keys.push_back(ReadTouch(&members, value)); });
+  members.Each("m", [&](element value) { request.keys.push_back(ReadKeyUse(&members, value)); });
   members.Whole("b", &request.stored_bytes, kMostBytes);
   members.Whole("a", &request.asked_bytes, kMostBytes);
   members.Units("r", &request.read_units);

@@ -61,7 +61,7 @@ struct TableDefinition {
 // One key of a request. Plain keys are "S:text", "N:decimal" or "B:base64"; the values of a key of
 // several attributes are joined by the unit separator U+001F. A hashed key is "#" and sixteen
 // hexadecimal digits.
-struct Touch {
+struct KeyUse {
   std::string partition;
   std::string sort;              // empty: the table has none, or the request names none
   std::optional<int64_t> bytes;  // of the item, if the request or its answer shows it
@@ -88,7 +88,7 @@ struct Request {
   std::string index;  // for a read of an index; empty: the table
   // One key for an operation on an item; for a Query its partition, without a sort key; none for a
   // Scan and for PartiQL.
-  std::vector<Touch> keys;
+  std::vector<KeyUse> keys;
   // The size of the items read or written, as stored, before filter and projection.
   std::optional<int64_t> stored_bytes;
   // Reads: the size of the attributes in the answer. UpdateItem: the size of the key and the values

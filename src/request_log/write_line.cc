@@ -84,7 +84,7 @@ std::string WriteLine(const Request& request) {
     if (!request.keys[0].sort.empty()) json.Field("sk", request.keys[0].sort);
   } else if (!request.keys.empty()) {
     json.Key("m").Open('[');
-    for (const Touch& touch : request.keys) {
+    for (const KeyUse& touch : request.keys) {
       json.Open('[').Text(touch.partition).Text(touch.sort);
       if (touch.bytes) json.Whole(*touch.bytes);
       json.Close(']');
@@ -133,7 +133,7 @@ std::string WriteLine(const End& end) {
 }
 
 void HashKeys(const HashSecret& secret, Request* request) {
-  for (Touch& touch : request->keys) {
+  for (KeyUse& touch : request->keys) {
     Hash(secret, &touch.partition);
     Hash(secret, &touch.sort);
   }

@@ -576,7 +576,7 @@ Status Instance::Start() {
     store_->SetWorkPredicate(
         [this](const table::Table& table) { return peers_->IsMine(table.descriptor.tablet_id); });
     store_->ListenTo([this](std::string_view message, UniqueFunction<void()> acknowledge) {
-      peers_->messages().Hear(message, std::move(acknowledge));
+      peers_->messages().Receive(message, std::move(acknowledge));
     });
     shares_->Start();
     if (sweep_ != nullptr) sweep_->Start();

@@ -109,7 +109,7 @@ Status CheckFormat(std::string_view start, const std::string& path) {
 
 size_t WeightOf(const request_log::Request& request) {
   size_t weight = sizeof(request);
-  for (const request_log::Touch& touch : request.keys)
+  for (const request_log::KeyUse& touch : request.keys)
     weight += sizeof(touch) + touch.partition.size() + touch.sort.size();
   for (const request_log::IndexWrite& write : request.index_writes)
     weight += sizeof(write) + write.partition.size();

@@ -120,7 +120,7 @@ Status Shares::Step() {
 
   // Whatever could not be read: a grant ends when its time is up.
   const throughput::ShareHolder::News news =
-      holder_.Hear(record ? &*record : nullptr, clock_.TicksMicros());
+      holder_.Receive(record ? &*record : nullptr, clock_.TicksMicros());
   if (news.ended) {
     admission_.EndGrant();
     LogWarn("this process has had no part in the capacity of tables for a while",

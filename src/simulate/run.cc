@@ -33,11 +33,11 @@ double& Of(Rates* rates, Access access) {
 }
 
 // A table or an index with what is recorded of it.
-class Played {
+class SimulatedResource {
  public:
-  Played(const Scenario& scenario, const throughput::ResourceDefinition& definition,
-         const throughput::ModelSettings& model, const std::string& table,
-         const AutoScaling& scaling, const std::vector<CapacityChange>& changes)
+  SimulatedResource(const Scenario& scenario, const throughput::ResourceDefinition& definition,
+                    const throughput::ModelSettings& model, const std::string& table,
+                    const AutoScaling& scaling, const std::vector<CapacityChange>& changes)
       : scenario_(scenario),
         changes_(changes),
         resource_(model, definition, scenario.start_micros) {
@@ -350,8 +350,8 @@ class Played {
   Rates minute_consumed_;
 };
 
-struct PlayedIndex {
-  std::unique_ptr<Played> played;
+struct SimulatedIndex {
+  std::unique_ptr<SimulatedResource> played;
   const IndexScenario* scenario;
   std::unique_ptr<KeyStream> keys;
   double owed = 0;  // writes that rounding has kept back
@@ -360,9 +360,9 @@ struct PlayedIndex {
   int64_t ready = 0;  // in all of `entries`
 };
 
-struct PlayedTable {
-  std::unique_ptr<Played> played;
-  std::vector<PlayedIndex> indexes;
+struct SimulatedTable {
+  std::unique_ptr<SimulatedResource> played;
+  std::vector<SimulatedIndex> indexes;
 };
 
 class Simulation {
@@ -380,17 +380,17 @@ class Simulation {
     model.burst_seconds = std::max(model.burst_seconds, s_.step_seconds);
     model.window_seconds = std::max(model.window_seconds, s_.step_seconds);
     for (const TableScenario& table : s_.tables) {
-      PlayedTable played;
+      SimulatedTable played;
       const std::string& name = table.definition.name;
-      played.played = std::make_unique<Played>(s_, table.definition, model, name,
-                                               table.auto_scaling, table.changes);
+      played.played = std::make_unique<SimulatedResource>(s_, table.definition, model, name,
+                                                          table.auto_scaling, table.changes);
       for (const IndexScenario& index : table.indexes) {
         throughput::ResourceDefinition definition = index.definition;
         definition.entry_bytes = index.entry_bytes;
-        played.indexes.push_back({std::make_unique<Played>(s_, definition, model, name,
-                                                           index.auto_scaling, index.changes),
-                                  &index,
-                                  std::make_unique<KeyStream>(index.keys, false, random_.Next())});
+        played.indexes.push_back(
+            {std::make_unique<SimulatedResource>(s_, definition, model, name, index.auto_scaling,
+                                                 index.changes),
+             &index, std::make_unique<KeyStream>(index.keys, false, random_.Next())});
       }
       tables_.push_back(std::move(played));
     }
@@ -418,27 +418,27 @@ class Simulation {
       const double at = static_cast<double>(step) * s_.step_seconds;
       const int64_t now = s_.start_micros + MicrosOf(at);
       const int64_t end = s_.start_micros + MicrosOf(at + s_.step_seconds);
-      ForAll([&](Played& p) { p.Change(at, now); });
+      ForAll([&](SimulatedResource& p) { p.Change(at, now); });
       if (!Requests(at, now, stop)) return std::nullopt;
-      ForAll([&](Played& p) { p.Step(end, s_.step_seconds); });
+      ForAll([&](SimulatedResource& p) { p.Step(end, s_.step_seconds); });
       if (step + 1 - column_start == per_column || step + 1 == steps) {
         const double seconds = static_cast<double>(step + 1 - column_start) * s_.step_seconds;
-        ForAll([&](Played& p) { p.EndColumn(seconds); });
+        ForAll([&](SimulatedResource& p) { p.EndColumn(seconds); });
         column_start = step + 1;
       }
     }
     const double duration = s_.step_seconds * static_cast<double>(steps);
     const int64_t end_of_all = s_.start_micros + MicrosOf(duration);
-    ForAll([&](Played& p) { out_.resources.push_back(p.Finish(end_of_all, duration)); });
+    ForAll([&](SimulatedResource& p) { out_.resources.push_back(p.Finish(end_of_all, duration)); });
     return std::move(out_);
   }
 
  private:
   template <typename F>
   void ForAll(const F& f) {
-    for (PlayedTable& table : tables_) {
+    for (SimulatedTable& table : tables_) {
       f(*table.played);
-      for (PlayedIndex& index : table.indexes) f(*index.played);
+      for (SimulatedIndex& index : table.indexes) f(*index.played);
     }
   }
 
@@ -468,7 +468,7 @@ class Simulation {
       if (t.access == Access::kWrite) writes[t.table] += turn.parcel.count - turn.parcel.cached;
     }
     for (size_t i = 0; i < tables_.size(); ++i) {
-      for (PlayedIndex& index : tables_[i].indexes) {
+      for (SimulatedIndex& index : tables_[i].indexes) {
         const double all = index.owed + static_cast<double>(writes[i]) * index.scenario->fraction;
         // Those that an upload did not come to are still there.
         DrawMore(&index, static_cast<int64_t>(all) - index.ready, now);
@@ -476,7 +476,7 @@ class Simulation {
     }
   }
 
-  void DrawMore(PlayedIndex* index, int64_t count, int64_t now) {
+  void DrawMore(SimulatedIndex* index, int64_t count, int64_t now) {
     constexpr int64_t kPieces = 64;  // of the entries: large ones are divided
     if (count <= 0) return;
     std::vector<Parcel> pieces;
@@ -493,7 +493,7 @@ class Simulation {
   }
 
   // The next `count` entries.
-  std::vector<Parcel> TakeEntries(PlayedIndex* index, int64_t count, int64_t now) {
+  std::vector<Parcel> TakeEntries(SimulatedIndex* index, int64_t count, int64_t now) {
     DrawMore(index, count - index->ready, now);
     std::vector<Parcel> taken;
     while (count > 0 && !index->entries.empty()) {
@@ -543,7 +543,7 @@ class Simulation {
 
   int64_t Send(size_t which, const Parcel& parcel, int64_t now) {
     const Traffic& t = s_.traffic[which];
-    PlayedTable& table = tables_[t.table];
+    SimulatedTable& table = tables_[t.table];
     TrafficOutcome& out = out_.traffic[which];
     out.requests += parcel.count;
     out.served += parcel.cached;
@@ -553,22 +553,22 @@ class Simulation {
     if (t.access == Access::kRead) {
       draw.eventual = t.consistency == throughput::Consistency::kEventual;
       draw.halves = throughput::ReadHalves(t.item_bytes, t.consistency);
-      Played& target = t.index ? *table.indexes[*t.index].played : *table.played;
+      SimulatedResource& target = t.index ? *table.indexes[*t.index].played : *table.played;
       return parcel.cached + Pass(&out, {{&target, draw}}, parcel.count - parcel.cached, now);
     }
     draw.halves = throughput::WriteHalves(t.item_bytes, t.transactional);
     int64_t passed = 0;
     // How many of the writes touch each index; the first so many of the parcel do.
-    struct Touch {
-      PlayedIndex* index;
+    struct IndexWrites {
+      SimulatedIndex* index;
       int64_t count;
       std::vector<Parcel> entries;
       size_t at = 0;      // the entry that is written now
       int64_t until = 0;  // of the parcel's writes, where the next one begins
       const Parcel& entry() const { return entries[at]; }
     };
-    std::vector<Touch> touches;
-    for (PlayedIndex& index : table.indexes) {
+    std::vector<IndexWrites> touches;
+    for (SimulatedIndex& index : table.indexes) {
       index.owed += static_cast<double>(parcel.count) * index.scenario->fraction;
       const int64_t count = std::min(parcel.count, static_cast<int64_t>(index.owed));
       index.owed -= static_cast<double>(count);
@@ -576,7 +576,7 @@ class Simulation {
       touches.push_back({&index, 0, TakeEntries(&index, count, now)});
     }
     std::vector<int64_t> ends{parcel.count};
-    for (Touch& touch : touches) {
+    for (IndexWrites& touch : touches) {
       for (const Parcel& entry : touch.entries) ends.push_back(touch.count += entry.count);
       if (touch.count > 0) touch.until = touch.entries[0].count;
     }
@@ -584,8 +584,8 @@ class Simulation {
     int64_t from = 0;
     for (const int64_t to : ends) {
       if (to == from) continue;
-      std::vector<std::pair<Played*, Draw>> draws{{table.played.get(), draw}};
-      for (Touch& touch : touches) {
+      std::vector<std::pair<SimulatedResource*, Draw>> draws{{table.played.get(), draw}};
+      for (IndexWrites& touch : touches) {
         if (touch.count <= from) continue;
         if (touch.until <= from) touch.until += touch.entries[++touch.at].count;
         draws.push_back(
@@ -603,7 +603,7 @@ class Simulation {
                                draw.point, t.item_bytes, now_passed);
         }
         table.played->resource().AddBytes(draw.point, now_passed * t.item_bytes, now_passed);
-        for (const Touch& touch : touches) {
+        for (const IndexWrites& touch : touches) {
           if (touch.count <= from) continue;
           touch.index->played->resource().AddBytes(
               touch.entry().point(), now_passed * touch.index->scenario->entry_bytes, now_passed);
@@ -614,8 +614,8 @@ class Simulation {
     return passed;
   }
 
-  int64_t Pass(TrafficOutcome* out, std::vector<std::pair<Played*, Draw>> draws, int64_t count,
-               int64_t now) {
+  int64_t Pass(TrafficOutcome* out, std::vector<std::pair<SimulatedResource*, Draw>> draws,
+               int64_t count, int64_t now) {
     plain_.clear();
     for (auto& [played, draw] : draws) {
       draw.resource = &played->resource();
@@ -638,7 +638,7 @@ class Simulation {
 
   const Scenario& s_;
   SeededRandom random_;
-  std::vector<PlayedTable> tables_;
+  std::vector<SimulatedTable> tables_;
   std::deque<KeyStream> streams_;
   std::vector<double> owed_;
   std::vector<Draw> plain_;

@@ -383,8 +383,8 @@ void ShareAllocator::Average(Member* member, const Report& report, size_t fresh)
   });
 }
 
-void ShareAllocator::Hear(int64_t ticks, const std::string& name, const Report& report,
-                          Outcome* outcome) {
+void ShareAllocator::Receive(int64_t ticks, const std::string& name, const Report& report,
+                             Outcome* outcome) {
   const auto [found, first] = members_.try_emplace(name);
   Member& member = found->second;
   if (!first && member.session == report.session && member.ask == report.ask) return;
@@ -412,7 +412,7 @@ ShareAllocator::Outcome ShareAllocator::Step(int64_t ticks,
                                              const std::map<std::string, Report>& reports,
                                              State state, const LimitsOf& limits) {
   Outcome outcome;
-  for (const auto& [name, report] : reports) Hear(ticks, name, report, &outcome);
+  for (const auto& [name, report] : reports) Receive(ticks, name, report, &outcome);
   std::erase_if(members_,
                 [&reports](const auto& member) { return !reports.contains(member.first); });
 

@@ -60,7 +60,7 @@ class ShareAllocator {
   };
   class Round;
 
-  void Hear(int64_t ticks, const std::string& name, const Report& report, Outcome* outcome);
+  void Receive(int64_t ticks, const std::string& name, const Report& report, Outcome* outcome);
   void Average(Member* member, const Report& report, size_t fresh) const;
   // Whether the grant of a process has surely ended.
   bool Ended(int64_t ticks, const std::string& name, const GrantRecord& record) const;

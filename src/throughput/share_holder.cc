@@ -5,7 +5,7 @@
 
 namespace stator::throughput {
 
-ShareHolder::News ShareHolder::Hear(const GrantRecord* record, int64_t ticks) {
+ShareHolder::News ShareHolder::Receive(const GrantRecord* record, int64_t ticks) {
   // Generation 0 has been heard of, and grants nothing yet.
   if (record != nullptr && record->session == session_ && record->generation > 0 &&
       record->generation >= generation_) {

@@ -9,7 +9,8 @@
 
 namespace stator::throughput {
 
-// Each tick: read the own GrantRecord, Hear it, do what that says, Ask, write the Report.
+// Each tick: read the own GrantRecord, pass it to Receive, do what that says, Ask, write the
+// Report.
 class ShareHolder {
  public:
   struct News {
@@ -22,7 +23,7 @@ class ShareHolder {
   };
   // `record` as read since `ticks`; null: there is none. Ticks are microseconds of a clock that
   // never goes back or stands still, of this process only.
-  News Hear(const GrantRecord* record, int64_t ticks);
+  News Receive(const GrantRecord* record, int64_t ticks);
   // What was `granted` is in force; `surrendered` is unused capacity that found no room in it.
   void PutInForce(const GrantRecord& record, std::map<uint32_t, Units> surrendered);
   // Until when, in ticks, the process may use what is in force.

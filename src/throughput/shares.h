@@ -8,9 +8,9 @@
 // up to more than a whole: what is taken from one is given to another only when the one says that
 // it goes by the smaller grant, or when its grant has ended.
 //
-//   process                                allocator (one of them)
-//   ShareHolder::Hear  <-- GrantRecord --  ShareAllocator::Step
-//   ShareHolder::Ask   --- Report ------>
+//   process                                   allocator (one of them)
+//   ShareHolder::Receive  <-- GrantRecord --  ShareAllocator::Step
+//   ShareHolder::Ask      --- Report ------>
 //
 // Pure: no I/O, time is passed in.
 #pragma once

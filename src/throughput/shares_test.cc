@@ -121,7 +121,7 @@ class Process {
         break;
       }
       case 1: {  // puts it in force and makes a report
-        const ShareHolder::News news = holder_.Hear(record_ ? &*record_ : nullptr, Ticks());
+        const ShareHolder::News news = holder_.Receive(record_ ? &*record_ : nullptr, Ticks());
         ASSERT_FALSE(news.granted && news.ended);
         if (news.ended) grant_ = {};
         if (news.granted) {

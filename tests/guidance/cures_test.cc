@@ -18,7 +18,7 @@ using simulate::Outcome;
 using simulate::ResourceOutcome;
 using simulate::Scenario;
 
-struct Played {
+struct Simulated {
   Scenario scenario;
   Outcome outcome;
   const ResourceOutcome& resource(size_t at = 0) const { return outcome.resources.at(at); }
@@ -38,7 +38,7 @@ struct Played {
   }
 };
 
-Played Play(const std::string& text) {
+Simulated Play(const std::string& text) {
   auto scenario = simulate::ParseScenario(text, "statement.toml");
   EXPECT_TRUE(scenario.ok()) << (scenario.ok() ? "" : scenario.error().message());
   if (!scenario.ok()) return {};
@@ -56,7 +56,7 @@ bool Says(const std::string& text, std::string_view words) {
 
 TEST(Guidance, S61_AnUploadByUserIsCuredByAnotherOrder) {
   for (const int users : {20, 1000}) {
-    const Played played =
+    const Simulated played =
         Play("duration = \"20m\"\n" + Table("read = 1\nwrite = 5000") +
              Writes(5000, "{ type = \"upload\", users = " + std::to_string(users) +
                               ", items_per_user = " + std::to_string(1'000'000 / users) + " }"));
@@ -66,7 +66,7 @@ TEST(Guidance, S61_AnUploadByUserIsCuredByAnotherOrder) {
 }
 
 TEST(Guidance, S62_AHotItemIsReadFromACacheOrEventuallyFirst) {
-  const Played played = Play(
+  const Simulated played = Play(
       "duration = \"5m\"\n" + Table("read = 8000\nwrite = 1") +
       "[[traffic]]\ntable = \"t\"\nconsistency = \"strong\"\nitem_bytes = \"4KB\"\nrate = 5000\n"
       "keys = { type = \"single\", key = \"bestseller\" }\n");
@@ -79,7 +79,7 @@ TEST(Guidance, S62_AHotItemIsReadFromACacheOrEventuallyFirst) {
 }
 
 TEST(Guidance, S63_PartitionsOfABulkLoadSayWhyTheyAreThere) {
-  const Played played =
+  const Simulated played =
       Play("duration = \"50m\"\n[model]\nadaptive = \"off\"\nsplit_for_heat = false\n" +
            Table("read = 1\nwrite = 10999\ncapacity = [{ at = \"35m\", write = 200 }]") +
            Writes(10'000,
@@ -95,7 +95,7 @@ TEST(Guidance, S63_PartitionsOfABulkLoadSayWhyTheyAreThere) {
 }
 
 TEST(Guidance, S64_AnIndexOfFewKeysNeedsAnotherKey) {
-  const Played played =
+  const Simulated played =
       Play("duration = \"5m\"\n" +
            Table("read = 1\nwrite = 4000\n[[table.index]]\nname = \"by-status\"\nwrite = 4000\n"
                  "keys = { type = \"weighted\", weights = { SHIPPED = 80, NEW = 15, LOST = 5 } }") +
@@ -116,7 +116,7 @@ TEST(Guidance, S65_NothingSplitsInsideAKeyWithoutASortKey) {
         "duration = \"2m\"\n" + Table("read = 1\nwrite = 4000") +
         Writes(2000, "{ type = \"weighted\", weights = { hot = 90, a = 5, b = 5 }" + sort + " }"));
   };
-  const Played without = play(""), with = play(", sort = \"uniform\"");
+  const Simulated without = play(""), with = play(", sort = \"uniform\"");
   EXPECT_FALSE(Says(without.notes(), "splits inside")) << without.notes();
   EXPECT_TRUE(Says(with.notes(), "splits inside")) << with.notes();
   EXPECT_FALSE(Says(with.cures(), "splits inside")) << "that is nothing to do: " << with.cures();
@@ -158,7 +158,7 @@ TEST(Guidance, S66_WhereUnitsAreWhatATableLacksMorePartitionsAreNoCure) {
         Writes(rate, "{ type = \"uniform\", count = 100000 }", "from = \"5m\"\nuntil = \"8m\""));
   };
   for (const auto& [units, rate] : {std::pair{100.0, 2000.0}, {100.0, 1300.0}, {2500.0, 8000.0}}) {
-    const Played poor = play(units, rate);
+    const Simulated poor = play(units, rate);
     EXPECT_FALSE(Says(poor.cures(), "WarmThroughput")) << poor.cures();
     EXPECT_FALSE(Says(poor.notes(), "splits by itself")) << poor.notes();
     std::string cure;
@@ -176,8 +176,8 @@ TEST(Guidance, S66_WhereUnitsAreWhatATableLacksMorePartitionsAreNoCure) {
     EXPECT_EQ(play(raised, rate).outcome.traffic.at(0).throttled_total(), 0) << cure;
   }
   // Where it has the units that is different.
-  const Played enough = Play("duration = \"1m\"\n" + Table("billing = \"on-demand\"") +
-                             Writes(7000, "{ type = \"uniform\", count = 1000000 }"));
+  const Simulated enough = Play("duration = \"1m\"\n" + Table("billing = \"on-demand\"") +
+                                Writes(7000, "{ type = \"uniform\", count = 1000000 }"));
   EXPECT_TRUE(Says(enough.cures(), "Set WarmThroughput")) << enough.cures();
   EXPECT_TRUE(Says(enough.notes(), "splits by itself")) << enough.notes();
   EXPECT_FALSE(Says(enough.cures(), "by itself")) << enough.cures();
@@ -187,8 +187,8 @@ TEST(Guidance, S67_OtherKeysGetSuffixesBeforeMoreUnitsArePlanned) {
   const std::string weights =
       "{ type = \"weighted\", weights = { \"device-7\" = 60, \"device-1\" "
       "= 10, \"device-2\" = 10, \"device-3\" = 10, \"device-4\" = 10 }";
-  const Played hot = Play("duration = \"1m\"\n" + Table("read = 1\nwrite = 4000") +
-                          Writes(3000, weights + ", sort = \"increasing\" }"));
+  const Simulated hot = Play("duration = \"1m\"\n" + Table("read = 1\nwrite = 4000") +
+                             Writes(3000, weights + ", sort = \"increasing\" }"));
   const throughput::SpreadPlan plan = hot.resource().troubles.at(0).explanation.spread;
   EXPECT_EQ(plan.capacity, 0) << hot.cures();
   ASSERT_FALSE(plan.also.empty()) << hot.cures();
@@ -229,7 +229,7 @@ TEST(Guidance, S68_WhatIsKnownOfSortKeysIsSaid) {
 TEST(Guidance, S69_AHotKeyOfAnIndexIsCuredByASlimProjectionFirst) {
   std::string lesson;
   const auto cures = [&](const std::string& bytes) {
-    const Played played = Play(
+    const Simulated played = Play(
         "duration = \"1m\"\n" +
         Table("read = 1\nwrite = 9000\n[[table.index]]\nname = \"by-day\"\nwrite = 9000\n"
               "entry_bytes = \"" +
@@ -244,7 +244,7 @@ TEST(Guidance, S69_AHotKeyOfAnIndexIsCuredByASlimProjectionFirst) {
       << cures("5KB");
   EXPECT_EQ(lesson, "slim-index") << "that of the first cure";
   // 1,200 slim entries are too many for a partition: that is no cure without the next one.
-  const Played both =
+  const Simulated both =
       Play("duration = \"1m\"\n" +
            Table("read = 1\nwrite = 9000\n[[table.index]]\nname = \"by-day\"\nwrite = 9000\n"
                  "entry_bytes = \"3KB\"\nkeys = { type = \"single\" }") +
@@ -289,9 +289,9 @@ TEST(Guidance, S72_DurationsMayBeCompound) {
 }
 
 TEST(Guidance, S73_ARateIsSentExactly) {
-  const Played played = Play("duration = \"100s\"\n" + Table("write = 1000") +
-                             Writes(37, "{ type = \"zipf\", count = 300 }") +
-                             Writes(100, "{ type = \"zipf\", count = 100000 }"));
+  const Simulated played = Play("duration = \"100s\"\n" + Table("write = 1000") +
+                                Writes(37, "{ type = \"zipf\", count = 300 }") +
+                                Writes(100, "{ type = \"zipf\", count = 100000 }"));
   EXPECT_EQ(played.outcome.traffic.at(0).requests, 3700);
   EXPECT_EQ(played.outcome.traffic.at(1).requests, 10'000);
   for (const simulate::Column& column : played.resource().columns)
@@ -313,7 +313,7 @@ TEST(Guidance, S81_AProductOfCodePointsIsUnevenAndAHashIsNot) {
 }
 
 TEST(Guidance, S82_AHotSuffixIsCuredByAHashAndNotByMoreSuffixes) {
-  const Played played = Play(
+  const Simulated played = Play(
       "duration = \"5m\"\n" + Table("read = 1\nwrite = 4000") +
       Writes(3000,
              "{ type = \"date\", every = \"1d\", sort = \"increasing\", suffixes = 200, suffix = "
@@ -325,7 +325,7 @@ TEST(Guidance, S82_AHotSuffixIsCuredByAHashAndNotByMoreSuffixes) {
 TEST(Guidance, S91_HeatIsRelativeToTheLimitInForce) {
   // After a bulk load each partition has 18 of 200 write units: one that uses them is as hot as can
   // be, although it does 2% of a partition's maximum.
-  const Played played =
+  const Simulated played =
       Play("duration = \"20m\"\n[model]\nadaptive = \"off\"\nsplit_for_heat = false\n" +
            Table("read = 1\nwrite = 200\npartitions = 11") + Writes(50, "{ type = \"single\" }"));
   float hottest = 0;
@@ -337,7 +337,7 @@ TEST(Guidance, S91_HeatIsRelativeToTheLimitInForce) {
 
 TEST(Guidance, S91_AColumnWithOneFullSecondIsNotPale) {
   // Many minutes in one column: the burst of one is refused in it.
-  const Played played =
+  const Simulated played =
       Play("duration = \"200h\"\nstep = \"1m\"\n" + Table("read = 1\nwrite = 1000") +
            Writes(1, "{ type = \"single\" }") +
            "[[traffic]]\ntable = \"t\"\noperation = \"write\"\nitem_bytes = \"1KB\"\nrate = "
@@ -367,10 +367,11 @@ TEST(Guidance, S91_AColumnWithOneFullSecondIsNotPale) {
 TEST(Guidance, S94_APictureOfScenariosSaysWhatEachOneIs) {
   std::vector<simulate::Variant> variants;
   for (const std::string name : {"one", "two"}) {
-    Played played = Play("description = \"This is scenario " + name + ".\"\nduration = \"1m\"\n" +
-                         Table("write = 10\n[[table.index]]\nname = \"i\"\nwrite = 10\nkeys = { "
-                               "type = \"single\" }") +
-                         Writes(5, "{ type = \"single\" }"));
+    Simulated played =
+        Play("description = \"This is scenario " + name + ".\"\nduration = \"1m\"\n" +
+             Table("write = 10\n[[table.index]]\nname = \"i\"\nwrite = 10\nkeys = { "
+                   "type = \"single\" }") +
+             Writes(5, "{ type = \"single\" }"));
     variants.push_back({name, std::move(played.scenario), std::move(played.outcome)});
   }
   const std::string svg = simulate::ComparisonMap(variants);
@@ -385,7 +386,7 @@ TEST(Guidance, S94_APictureOfScenariosSaysWhatEachOneIs) {
 }
 
 TEST(Guidance, S92_APictureNamesHotKeysSplitsAndPartitionsInLightAndDark) {
-  const Played played =
+  const Simulated played =
       Play("duration = \"20m\"\n" + Table("billing = \"on-demand\"") +
            Writes(2500,
                   "{ type = \"weighted\", weights = { alpha = 40, beta = 35, gamma = 25 }, "

@@ -1,6 +1,6 @@
-// The judge's bench: the findings of one table, by subject. Keys are judged in judge_keys.cc, items
-// and reads in judge_items.cc, indexes in judge_indexes.cc, refusals and capacity in
-// judge_capacity.cc. Internal to the room: judge.h is what others see.
+// Judges one table and collects the findings, by subject: keys in judge_keys.cc, items and reads in
+// judge_items.cc, indexes in judge_indexes.cc, refusals and capacity in judge_capacity.cc. Internal
+// to the room: judge.h is what others see.
 #pragma once
 
 #include <set>
@@ -19,12 +19,13 @@ std::string NamesText(const std::set<std::string>& names);
 double MostOf(throughput::Access access);
 
 // All three outlive it.
-class Bench {
+class FindingCollector {
  public:
-  Bench(const Recording& recording, const TableReport& table, const throughput::UnitPrices& prices)
+  FindingCollector(const Recording& recording, const TableReport& table,
+                   const throughput::UnitPrices& prices)
       : recording_(recording), table_(table), prices_(prices) {}
 
-  // Once.
+  // Judges everything and returns the findings. Must be called once only.
   std::vector<Finding> Take();
 
  private:
