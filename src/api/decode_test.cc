@@ -142,7 +142,7 @@ TEST(DecodeTest, TypeMismatches) {
 // --- Constraints ---------------------------------------------------------------------------------
 
 const BadBody kViolations[] = {
-    // Null, alone for the table's name.
+    // A missing name of the table is reported alone, although the item is missing too.
     {"PutItem", R"({})",
      "1 validation error detected: Value null at 'tableName' failed to satisfy constraint: Member "
      "must not be null"},

@@ -48,7 +48,7 @@ class Body {
 class Keeper {
  public:
   virtual ~Keeper() = default;
-  // The bytes that are kept; those behind them are counted and dropped.
+  // Returns how many bytes of the body are kept. The client counts and drops those behind them.
   virtual size_t most() const = 0;
   // Returns true if there is memory for a body of `bytes`. Asked again and again, until the call's
   // time is over; the server waits meanwhile.

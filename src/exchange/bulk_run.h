@@ -1,4 +1,4 @@
-// One bulk put on its way: reads records, and puts their items in batches.
+// Runs one bulk put: reads its records and writes their items in batches.
 #pragma once
 
 #include <cstdint>

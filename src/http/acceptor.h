@@ -29,7 +29,7 @@ class Acceptor {
   Acceptor(std::vector<Listening> sockets, std::vector<Loop*> loops);
   ~Acceptor();
 
-  // Both on the first loop's thread, or before it runs.
+  // Start and Stop must be called on the first loop's thread, or before it runs.
   Status Start();
   // Closes the listening sockets.
   void Stop();

@@ -43,7 +43,7 @@ void VisitFence(FieldReader& v, uint64_t& fence) {
   fence = static_cast<uint64_t>(number.value_or(0));
 }
 
-// Of a table or an index.
+// Visits the Contributor Insights of a table or an index.
 template <typename Visitor, typename Insights>
 void VisitInsights(Visitor& v, Insights& insights) {
   v.Structure("ContributorInsights", insights, [](auto& visitor, auto& d) {

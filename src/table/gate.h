@@ -102,7 +102,7 @@ class Gate {
   }
   // Lets those in that wait, and newcomers.
   void Open() { EndWait(false); }
-  // Closes a held gate for good: those that wait learn that, as newcomers do.
+  // Closes a held gate for good: writes that wait, and all later ones, get Entry::kClosed.
   void Retire() { EndWait(true); }
 
  private:

@@ -102,8 +102,8 @@ Status GuardedWrite::ReadLater() {
 
 void GuardedWrite::CameLater() {
   if (later_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-  // The engine's thread has others to tell: what follows may take long, and grants latches to all
-  // who wait for them.
+  // Not on the engine's thread, which other reads wait for: TakeLaterAndDecide may take long, and
+  // runs the writes to which it grants latches.
   store_.tasks().Post([this] { TakeLaterAndDecide(); });
 }
 

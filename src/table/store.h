@@ -272,7 +272,7 @@ class Store {
 
   // Items and bytes of the table as of the last durable write.
   Result<TableCounts> Counts(const Table& table);
-  // The same of an index of the table.
+  // Entries and bytes of an index of the table as of the last durable write.
   Result<TableCounts> IndexCounts(const Table& table, const IndexDescriptor& index);
   // Bytes of the items with the partition key value of `item_key` and of their entries in local
   // indexes. Of tables with local indexes only.
