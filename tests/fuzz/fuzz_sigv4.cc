@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "access/verifier.h"
+#include "base/ascii.h"
 
 namespace stator::access {
 namespace {
