@@ -15,10 +15,12 @@ void ThreadScheduler::Post(UniqueFunction<void()> task, int64_t delay_micros) {
     MutexLock lock(mutex_);
     if (stopped_) return;
     if (delay_micros > 0 && !hurrying_) {
-      // Under the lock, so that Hurry finds the task.
-      timer_.After(delay_micros,
-                   [this, task = std::move(task)]() mutable { Post(std::move(task)); });
-      return;
+      UniqueFunction<void()> post = [this, task = std::move(task)]() mutable {
+        Post(std::move(task));
+      };
+      // Under the lock, so that Hurry finds the task. At once, if the system makes no thread now.
+      if (timer_.After(delay_micros, std::move(post))) return;
+      task = std::move(post);
     }
     tasks_.push_back(std::move(task));
   }
