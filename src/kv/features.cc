@@ -21,6 +21,8 @@ constexpr std::array kKnown = {
     std::string_view("identities"),            // records of access control (src/identity)
     std::string_view("kinesis-destinations"),  // where tables send changes (src/table/descriptor.h)
     std::string_view("table-settings"),  // members of a table's descriptor (src/table/descriptor.h)
+    std::string_view("trigger-kafka"),   // mappings to topics of Kafka (src/triggers/mapping.h)
+    std::string_view("trigger-kinesis"),  // mappings to streams of Kinesis (src/triggers/mapping.h)
     std::string_view("trigger-windows"),  // mappings with tumbling windows (src/triggers/mapping.h)
     std::string_view("triggers"),         // event source mappings (src/triggers/mapping.h)
 };

@@ -59,6 +59,11 @@ void AddTriggerMetrics(const triggers::Runner& runner, std::vector<MetricFamily>
       CounterOf("stator_trigger_invocations_total", "Calls of functions by event source mappings");
   MetricFamily gaps = CounterOf("stator_trigger_gaps_total",
                                 "Times that a stream had lost changes before a mapping read them");
+  MetricFamily windows = CounterOf("stator_trigger_windows_lost_total",
+                                   "Tumbling windows whose final call was given up");
+  MetricFamily refused =
+      CounterOf("stator_trigger_refused_records_total",
+                "Records that a stream or topic refused one by one; they are sent again");
   MetricFamily lag{"stator_trigger_lag_seconds",
                    "Age of the oldest change that was read and is not delivered",
                    MetricType::Gauge,
@@ -72,9 +77,11 @@ void AddTriggerMetrics(const triggers::Runner& runner, std::vector<MetricFamily>
     AddCount(labels, "failed", figures.failures, &invocations);
     AddCount(labels, "not_run", figures.not_run, &invocations);
     AddCount(labels, {}, figures.gaps, &gaps);
+    AddCount(labels, {}, figures.windows_lost, &windows);
+    AddCount(labels, {}, figures.refused, &refused);
     AddLag(labels, figures, &lag);
   }
-  for (MetricFamily* family : {&records, &invocations, &gaps, &lag})
+  for (MetricFamily* family : {&records, &invocations, &gaps, &windows, &refused, &lag})
     families->push_back(std::move(*family));
 }
 

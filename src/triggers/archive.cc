@@ -110,7 +110,7 @@ Outcome Archive::Deliver(const Batch& batch) {
   std::optional<Account::Share> share;
   if (batch.calls != nullptr) share.emplace(*batch.calls);
   size_t bytes = 0;
-  for (const Change* change : batch.changes) bytes += change->json.size() + 1;
+  for (const Change* change : batch.changes) bytes += change->json().size() + 1;
   const Error stops(ErrorCode::kUnavailable, "the server stops");
   if (!Take(batch, kCopies * bytes, share ? &*share : nullptr)) return NotRun(0, stops);
   if (const Status found = FindCovering(batch, share ? &*share : nullptr); !found.ok())
@@ -142,7 +142,7 @@ Outcome Archive::Deliver(const Batch& batch) {
     size_t end = at;
     for (; end < batch.changes.size(); ++end) {
       if (end > at && HourOf(batch.changes[end]->created_micros) != hour) break;
-      lines += batch.changes[end]->json;
+      lines += batch.changes[end]->json();
       lines += '\n';
     }
     if (const Status written = place_->Write(name, Gzip(lines)); !written.ok())

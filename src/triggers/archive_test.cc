@@ -73,7 +73,7 @@ class ArchiveTest : public testing::Test {
   void ExpectEachOnce() {
     const std::vector<std::string> lines = Lines();
     ASSERT_EQ(lines.size(), changes_.size());
-    for (size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i], changes_[i].json);
+    for (size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i], changes_[i].json());
   }
 
   std::string directory_;

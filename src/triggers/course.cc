@@ -10,7 +10,6 @@
 #include "base/json_writer.h"
 #include "base/log.h"
 #include "base/time_text.h"
-#include "triggers/kinesis.h"
 
 namespace stator::triggers {
 namespace {
@@ -22,7 +21,7 @@ constexpr int64_t kStateBytes = 64 << 10;
 constexpr int64_t kStoreAgainMicros = 1'000'000;
 constexpr int kLastStoreTries = 1000;
 
-LaneRules RulesOf(const Plan& plan) {
+LaneRules RulesOf(const Plan& plan, const Target& target) {
   const Mapping& mapping = plan.mapping;
   LaneRules rules;
   rules.batch = static_cast<size_t>(mapping.batch);
@@ -35,7 +34,7 @@ LaneRules RulesOf(const Plan& plan) {
   rules.bisect = mapping.bisect;
   rules.reports = plan.destination.has_value();
   rules.tumbling_micros = mapping.tumbling_seconds * 1'000'000;
-  if (plan.function.kind == FunctionSettings::Kind::kKinesis) rules.event_bytes = kMostPutBytes;
+  rules.event_bytes = target.most_bytes();
   return rules;
 }
 
@@ -70,10 +69,11 @@ Result<std::shared_ptr<Course>> Course::Make(const Place& place, std::shared_ptr
   std::shared_ptr<Course> course(new Course(place, plan, shard, start));
   for (int64_t lane = 0; lane < plan->mapping.parallel; ++lane) {
     // Without windows there is one lane that ends what an earlier mapping left open.
-    Part& part = course->parts_.emplace_back(RulesOf(*plan), place.env.random,
-                                             lane == 0 ? start.tumbling : Tumbling());
-    ASSIGN_OR_RETURN(part.target,
+    ASSIGN_OR_RETURN(std::unique_ptr<Target> target,
                      MakeTarget(plan->function, place.machine, place.env.clock, &place.trusts));
+    Part& part = course->parts_.emplace_back(RulesOf(*plan, *target), place.env.random,
+                                             lane == 0 ? start.tumbling : Tumbling());
+    part.target = std::move(target);
     if (!plan->destination) continue;
     ASSIGN_OR_RETURN(part.destination,
                      MakeTarget(*plan->destination, place.machine, place.env.clock, &place.trusts));
@@ -183,6 +183,7 @@ void Course::Settle(Part* part) {
   add(&tally.expired, now.expired - part->counted.expired);
   add(&tally.unreported, now.unreported - part->counted.unreported);
   if (now.windows_lost > part->counted.windows_lost) {
+    add(&tally.windows_lost, now.windows_lost - part->counted.windows_lost);
     LogWarn("trigger_window_lost", {{"mapping", plan_->mapping.uuid}, {"shard", shard_id_}});
     tally.NoteResult("PROBLEM: the final call of a window failed until it was given up",
                      place_.env.clock.NowMicros());
@@ -284,17 +285,20 @@ bool Course::Note(Outcome outcome, Lane::Do what, Lane* lane) {
       tally.NoteResult("OK", now);
       break;
     case Outcome::Kind::kFailed:
-      finishes ? lane->OnNotFinished(true, now) : lane->OnFailed(outcome.first_failed, now);
+      if (finishes) {
+        lane->OnNotFinished(true, now);
+      } else if (outcome.hopeless) {
+        lane->OnHopeless(outcome.first_failed);
+      } else {
+        lane->OnFailed(outcome.first_failed, now);
+      }
       tally.failures.fetch_add(1, std::memory_order_relaxed);
       tally.NoteResult("PROBLEM: Function call failed: " + outcome.text, now);
       break;
     case Outcome::Kind::kNotRun:
       finishes ? lane->OnNotFinished(false, now) : lane->OnNotRun(outcome.first_failed, now);
       tally.not_run.fetch_add(1, std::memory_order_relaxed);
-      tally.NoteResult((plan_->function.kind == FunctionSettings::Kind::kKinesis
-                            ? "PROBLEM: the endpoint has not taken all records: "
-                            : "PROBLEM: the function could not be called: ") +
-                           outcome.text,
+      tally.NoteResult(fmt::format("PROBLEM: {}{}", parts_.front().target->not_run(), outcome.text),
                        now);
       break;
   }

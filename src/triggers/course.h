@@ -40,8 +40,9 @@ struct Tally {
   std::atomic<uint64_t> exhausted{0};
   std::atomic<uint64_t> expired{0};
   std::atomic<uint64_t> unreported{0};
-  std::atomic<uint64_t> too_large{0};  // for a record of Kinesis; dropped
-  std::atomic<uint64_t> refused{0};    // by Kinesis, and sent again
+  std::atomic<uint64_t> windows_lost{0};  // whose final call was given up
+  std::atomic<uint64_t> too_large{0};     // for a record of Kinesis; dropped
+  std::atomic<uint64_t> refused{0};       // by Kinesis, and sent again
   std::atomic<uint64_t> gaps{0};  // times that the stream had lost changes before they were read
 
   void NoteResult(std::string text, int64_t now);
@@ -186,8 +187,8 @@ class Course : public std::enable_shared_from_this<Course> {
   // Renders and filters a page, without the lock. One thread at a time.
   Catch Sift(const stream::StreamDescriptor& stream, const stream::Page& page, const Sieve& sieve);
   // Whether a pattern matches. Nothing: the course is being stopped.
-  std::optional<bool> Matches(const std::string& json, simdjson::dom::parser* parser,
-                              uint64_t* steps, Account::Share* turn);
+  std::optional<bool> Matches(std::string_view json, simdjson::dom::parser* parser, uint64_t* steps,
+                              Account::Share* turn);
   void Add(Catch caught) REQUIRES(mutex_);
   void OnReadFailed(const Error& error, const stream::Shard& shard) REQUIRES(mutex_);
   void Perform(const Lane::Step& step, Part* part) REQUIRES(mutex_);

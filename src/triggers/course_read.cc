@@ -9,7 +9,6 @@
 #include "table/store.h"
 #include "triggers/course.h"
 #include "triggers/event.h"
-#include "triggers/kinesis.h"
 
 namespace stator::triggers {
 namespace {
@@ -158,7 +157,7 @@ void Course::OnReadFailed(const Error& error, const stream::Shard& shard) {
                            place_.env.clock.NowMicros());
 }
 
-std::optional<bool> Course::Matches(const std::string& json, simdjson::dom::parser* parser,
+std::optional<bool> Course::Matches(std::string_view json, simdjson::dom::parser* parser,
                                     uint64_t* steps, Account::Share* turn) {
   const auto goes_on = [&] {
     while (!stopping_ && *steps > kFreeSteps && turn->held() == 0 &&
@@ -167,7 +166,7 @@ std::optional<bool> Course::Matches(const std::string& json, simdjson::dom::pars
     return !stopping_.load();
   };
   simdjson::dom::element record;
-  if (parser->parse(json).get(record) != simdjson::SUCCESS) return false;
+  if (parser->parse(json.data(), json.size()).get(record) != simdjson::SUCCESS) return false;
   for (const Pattern& pattern : plan_->patterns) {
     const std::optional<bool> matches = pattern.Matches(record, steps, goes_on);
     if (!matches || *matches) return matches;
@@ -180,7 +179,7 @@ Course::Catch Course::Sift(const stream::StreamDescriptor& stream, const stream:
   Catch caught;
   const int64_t now = place_.env.clock.NowMicros();
   const bool filters = !plan_->patterns.empty();
-  const bool kinesis = plan_->function.kind == FunctionSettings::Kind::kKinesis;
+  const Target& target = *parts_.front().target;
   Account::Share turn(place_.filters);
   simdjson::dom::parser parser;
   ByteBuffer scratch;
@@ -207,26 +206,24 @@ Course::Catch Course::Sift(const stream::StreamDescriptor& stream, const stream:
       if (first) caught.lacking = need;
       return end_before(record.position);
     }
-    Change change{
-        record.position, record.created_micros, now,
-        kinesis
-            ? KinesisRecord(stream, record, plan_->region, plan_->mapping.micros, most, &scratch)
-            : RecordJson(stream, record, plan_->region, plan_->stream_arn, most, &scratch)};
-    if (kinesis && change.json.size() > kMostKinesisRecordBytes) {
+    Change change{record.position, record.created_micros, now};
+    target.Render({stream, record, plan_->region, plan_->stream_arn, plan_->mapping.micros, most},
+                  &scratch, &change);
+    if (change.text.size() > target.most_change_bytes()) {
       plan_->tally->too_large.fetch_add(1, std::memory_order_relaxed);
       LogWarn("kinesis_record_too_large",
-              {{"table", plan_->mapping.table}, {"event_bytes", change.json.size()}});
+              {{"table", plan_->mapping.table}, {"event_bytes", change.text.size()}});
       continue;
     }
     if (filters) {
-      const std::optional<bool> wanted = Matches(change.json, &parser, &steps, &turn);
+      const std::optional<bool> wanted = Matches(change.json(), &parser, &steps, &turn);
       if (!wanted) return end_before(record.position);
       if (!*wanted) {
         caught.filtered += record.position >= sieve.counted;
         continue;
       }
     }
-    caught.bytes += change.json.size() + 1 + kChangeBytes;
+    caught.bytes += change.text.size() + 1 + kChangeBytes;
     caught.changes.emplace_back(lane, std::move(change));
   }
   return caught;

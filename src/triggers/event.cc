@@ -11,6 +11,8 @@
 namespace stator::triggers {
 namespace {
 
+constexpr size_t kPartitionKeyBytes = 32;
+
 // The identity of a change that time to live made.
 constexpr std::string_view kService =
     R"({"type":"Service","principalId":"dynamodb.amazonaws.com"})";
@@ -108,18 +110,19 @@ void AppendImages(const stream::Record& record, ByteBuffer* scratch) {
 size_t MostRecordBytes(const stream::Record& record, std::string_view region,
                        std::string_view arn) {
   constexpr size_t kFrame = 768;
-  size_t bytes = kFrame + region.size() + arn.size() + MostItemBytes(record.keys);
+  // The keys are there twice for targets that want them.
+  size_t bytes = kFrame + region.size() + arn.size() + 2 * MostItemBytes(record.keys);
   if (record.new_image) bytes += MostItemBytes(*record.new_image);
   if (record.old_image) bytes += MostItemBytes(*record.old_image);
   return bytes;
 }
 
-std::string RecordJson(const stream::StreamDescriptor& stream, const stream::Record& record,
-                       std::string_view region, std::string_view arn, size_t most,
-                       ByteBuffer* scratch) {
+std::string RecordJson(const RawChange& raw, std::string_view key, ByteBuffer* scratch) {
+  const auto& [stream, record, region, arn, micros, most] = raw;
   const std::string sequence = stream::SequenceNumberOf(record.position);
   scratch->Clear();
   scratch->Reserve(most + kScratchBytes);
+  scratch->Append(key);
   scratch->Append(fmt::format(R"({{"eventID":"{}","eventName":"{}","eventVersion":"1.1",)"
                               R"("eventSource":"aws:dynamodb","awsRegion":"{}","dynamodb":)"
                               R"({{"ApproximateCreationDateTime":{}.0,"Keys":)",
@@ -135,13 +138,22 @@ std::string RecordJson(const stream::StreamDescriptor& stream, const stream::Rec
   return std::string(scratch->view());
 }
 
-std::string KinesisRecord(const stream::StreamDescriptor& stream, const stream::Record& record,
-                          std::string_view region, bool micros, size_t most, ByteBuffer* scratch) {
-  // Records of one item have one key, so that they are in one shard.
-  const access::Digest digest = access::Sha256(record.keys);
+std::string PartitionKeyOf(std::string_view keys) {
+  const access::Digest digest = access::Sha256(keys);
   std::string key;
   for (const char byte : access::AsText(digest).substr(0, kPartitionKeyBytes / 2))
     key += fmt::format("{:02X}", static_cast<uint8_t>(byte));
+  return key;
+}
+
+std::string KeyJsonOf(const std::string& keys, ByteBuffer* scratch) {
+  scratch->Clear();
+  AppendItem(keys, scratch);
+  return std::string(scratch->view());
+}
+
+std::string KinesisRecord(const RawChange& raw, std::string_view key, ByteBuffer* scratch) {
+  const auto& [stream, record, region, arn, micros, most] = raw;
   // Each delivery of a change has this id, so that consumers can tell duplicates.
   std::string id = ops::EventIdOf(stream, stream::SequenceNumberOf(record.position));
   id = fmt::format("{}-{}-4{}-8{}-{}", id.substr(0, 8), id.substr(8, 4), id.substr(13, 3),
@@ -169,7 +181,7 @@ std::string EventBody::ReportHead(const std::string& head) {
 
 EventBody::EventBody(std::string_view head, const Batch& batch, std::string_view tail)
     : head_(head), batch_(batch), tail_(tail), size_(head.size() + tail.size()) {
-  for (const Change* change : batch.changes) size_ += change->json.size() + 1;
+  for (const Change* change : batch.changes) size_ += change->json().size() + 1;
   if (!batch.changes.empty()) --size_;  // no comma before the first
 }
 
@@ -177,9 +189,20 @@ Status EventBody::Visit(Take take) const {
   TRY(take(head_));
   for (const Change* change : batch_.changes) {
     if (change != batch_.changes.front()) TRY(take(","));
-    TRY(take(change->json));
+    TRY(take(change->json()));
   }
   return take(tail_);
+}
+
+std::string EventBody::Text() const {
+  std::string text;
+  text.reserve(size_);
+  const Status taken = Visit([&text](std::string_view piece) {
+    text += piece;
+    return OkStatus();
+  });
+  (void)taken.ok();
+  return text;
 }
 
 void EventBody::OnSent() {

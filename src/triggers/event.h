@@ -13,23 +13,19 @@
 
 namespace stator::triggers {
 
-// Returns the most bytes that RecordJson makes of the record.
+// Returns the most bytes that any of the following makes of the record.
 size_t MostRecordBytes(const stream::Record& record, std::string_view region, std::string_view arn);
 // Bytes that `scratch` takes beyond those of the JSON.
 inline constexpr size_t kScratchBytes = 32 << 10;
-// Returns the JSON object of one change, in a string of its size. `arn` is the stream's, `most` the
-// result of MostRecordBytes. Overwrites `scratch`.
-std::string RecordJson(const stream::StreamDescriptor& stream, const stream::Record& record,
-                       std::string_view region, std::string_view arn, size_t most,
-                       ByteBuffer* scratch);
+// Returns `key` and the JSON object of one change, in a string of its size. Overwrites `scratch`.
+std::string RecordJson(const RawChange& raw, std::string_view key, ByteBuffer* scratch);
 
-// The text of a change for a Kinesis destination begins with its partition key, of this many
-// digits; the JSON of the record follows.
-inline constexpr size_t kPartitionKeyBytes = 32;
-// Returns both. `micros`: times are in microseconds, and say so. `most` as above. Overwrites
-// `scratch`.
-std::string KinesisRecord(const stream::StreamDescriptor& stream, const stream::Record& record,
-                          std::string_view region, bool micros, size_t most, ByteBuffer* scratch);
+// Returns the partition key of the item with these keys: 32 digits.
+std::string PartitionKeyOf(std::string_view keys);
+// Returns the JSON object of the keys of an item. Overwrites `scratch`.
+std::string KeyJsonOf(const std::string& keys, ByteBuffer* scratch);
+// Returns `key` and the JSON that Kinesis destinations send. Overwrites `scratch`.
+std::string KinesisRecord(const RawChange& raw, std::string_view key, ByteBuffer* scratch);
 
 // The changes of a batch, from where they are, between two texts. The batch must outlive it.
 class EventBody final : public egress::Body {
@@ -43,6 +39,8 @@ class EventBody final : public egress::Body {
   EventBody(std::string_view head, const Batch& batch, std::string_view tail);
   size_t size() const override { return size_; }
   Status Visit(Take take) const override;
+  // All of it.
+  std::string Text() const;
   void OnSent() override;
   bool OnAgain() override;
 

@@ -3,20 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "base/time_text.h"
 #include "egress/url.h"
 #include "s3/connect.h"
 #include "triggers/archive.h"
+#include "triggers/event.h"
 #include "triggers/function_http.h"
+#include "triggers/kafka.h"
 #include "triggers/kinesis.h"
+#include "triggers/mapping.h"
 
 namespace stator::triggers {
 namespace {
 
+constexpr auto kTurnPause = std::chrono::milliseconds(5);
 constexpr int64_t kLeastTimeout = 100'000;
 constexpr int64_t kMostTimeout = 900'000'000;  // [D] a function runs for 15 minutes at most
 constexpr size_t kMostName = 140;
@@ -64,6 +70,28 @@ Status SetMember(const std::string& name, const std::string& value, const std::s
     if (!place.ok()) return place.error();
     function->bucket = value;
     function->kind = FunctionSettings::Kind::kBucket;
+  } else if (name == "kinesis") {
+    ASSIGN_OR_RETURN(const egress::Url url, egress::ParseUrl(value));
+    (void)url;
+    function->url = value;
+    function->kind = FunctionSettings::Kind::kKinesis;
+  } else if (name == "stream") {
+    if (!KinesisArn::Parse(value)) {
+      return ValidationError(
+          "stream must be an ARN like arn:aws:kinesis:REGION:ACCOUNT:stream/NAME, not " + value);
+    }
+    function->stream = value;
+  } else if (name == "kafka") {
+    if (value.empty()) return ValidationError("kafka is empty");
+    function->brokers = value;
+    function->kind = FunctionSettings::Kind::kKafka;
+  } else if (name == "topic") {
+    if (!IsTopicName(value)) {
+      return ValidationError("topic must be 1 to 249 letters, digits, dots, - and _, not " + value);
+    }
+    function->topic = value;
+  } else if (name == "properties-file") {
+    ASSIGN_OR_RETURN(function->properties, ReadKafkaProperties(path()));
   } else if (name == "secret-file") {
     ASSIGN_OR_RETURN(function->secret, ReadSecret(path()));
   } else if (name == "ca-file") {
@@ -77,8 +105,8 @@ Status SetMember(const std::string& name, const std::string& value, const std::s
     function->timeout_micros = *micros;
   } else {
     return ValidationError(name +
-                           " is none of name, lambda, url, directory, bucket, secret-file, "
-                           "ca-file and timeout");
+                           " is none of name, lambda, url, directory, bucket, kinesis, stream, "
+                           "kafka, topic, properties-file, secret-file, ca-file and timeout");
   }
   return OkStatus();
 }
@@ -92,10 +120,20 @@ Status AddFunction(const std::vector<Setting>& settings, const std::string& dire
   for (const Setting& setting : settings) {
     if (setting.values.size() != 1) return ValidationError(setting.name + " takes one value");
     places += setting.name == "url" || setting.name == "lambda" || setting.name == "directory" ||
-              setting.name == "bucket";
+              setting.name == "bucket" || setting.name == "kinesis" || setting.name == "kafka";
     TRY(SetMember(setting.name, setting.values.front(), directory, &function));
   }
-  if (places != 1) return ValidationError("each needs one of lambda, url, directory and bucket");
+  if (places != 1)
+    return ValidationError("each needs one of lambda, url, directory, bucket, kinesis and kafka");
+  if ((function.kind == FunctionSettings::Kind::kKinesis) == function.stream.empty())
+    return ValidationError("kinesis and stream go together");
+  const bool kafka = function.kind == FunctionSettings::Kind::kKafka;
+  if (kafka == function.topic.empty()) return ValidationError("kafka and topic go together");
+  if (!kafka && !function.properties.empty())
+    return ValidationError("properties-file is for kafka");
+  if (kafka && !function.authorities_file.empty())
+    return ValidationError("ca-file is not for kafka: set ssl.ca.location in properties-file");
+  if (kafka) TRY(CheckKafka(function));
   const bool any = function.name == "*";
   if (any && function.kind != FunctionSettings::Kind::kInvoke)
     return ValidationError("the name * is for lambda");
@@ -116,6 +154,27 @@ Status AddFunction(const std::vector<Setting>& settings, const std::string& dire
   }
   functions->push_back(std::move(function));
   return OkStatus();
+}
+
+std::string_view FeatureOf(const FunctionSettings& function) {
+  if (function.kind == FunctionSettings::Kind::kKinesis) return kKinesisFeature;
+  if (function.kind == FunctionSettings::Kind::kKafka) return kKafkaFeature;
+  return {};
+}
+
+bool TakeInTurn(const Batch& batch, size_t bytes, const std::atomic<bool>& cancelled,
+                std::optional<Account::Share>* share) {
+  if (batch.calls == nullptr) return true;
+  share->emplace(*batch.calls);
+  while (!(*share)->Take(bytes, Account::Need::kMust)) {
+    if (cancelled) return false;
+    std::this_thread::sleep_for(kTurnPause);
+  }
+  return true;
+}
+
+void Target::Render(const RawChange& raw, ByteBuffer* scratch, Change* change) const {
+  change->text = RecordJson(raw, "", scratch);
 }
 
 bool AnswersWithState(const FunctionSettings& function) {
@@ -152,10 +211,13 @@ Result<std::unique_ptr<Target>> MakeTarget(const FunctionSettings& function, con
     ASSIGN_OR_RETURN(std::unique_ptr<ArchivePlace> place, MakeBucket(function, clock));
     return std::unique_ptr<Target>(std::make_unique<Archive>(std::move(place)));
   }
+  if (function.kind == FunctionSettings::Kind::kKafka)
+    return std::unique_ptr<Target>(std::make_unique<KafkaTopic>(function, clock));
   if (function.kind == FunctionSettings::Kind::kKinesis) {
     ASSIGN_OR_RETURN(std::unique_ptr<KinesisClient> client,
                      KinesisClient::Make(function, clock, trusts));
-    return std::unique_ptr<Target>(std::make_unique<KinesisStream>(std::move(client), clock));
+    return std::unique_ptr<Target>(
+        std::make_unique<KinesisStream>(function, std::move(client), clock));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<HttpFunction> made,
                    HttpFunction::Make(function, clock, dates, trusts));

@@ -2,22 +2,29 @@
 // never by a client, so a client cannot make the server call an address of its choice.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "egress/client.h"
+#include "stream/record.h"
+#include "stream/stream.h"
 #include "triggers/account.h"
 #include "triggers/lane.h"
 #include "triggers/tumbling.h"
 
+namespace stator {
+class ByteBuffer;
+}
 namespace stator::triggers {
 
 struct FunctionSettings {
@@ -26,7 +33,8 @@ struct FunctionSettings {
     kPlain,      // a web server: the event is POSTed to the URL
     kDirectory,  // an archive of files
     kBucket,     // an archive of objects
-    kKinesis,    // an endpoint of Kinesis; no [[functions]] of the file
+    kKinesis,    // a data stream of an endpoint of Kinesis
+    kKafka,      // a topic of a Kafka cluster
   };
   std::string name;  // "*": every name that no other function has; of kInvoke only
   Kind kind = Kind::kPlain;
@@ -35,12 +43,22 @@ struct FunctionSettings {
   std::string url;
   std::string directory;
   std::string bucket;  // https://HOST/BUCKET/PREFIX
+  // The ARN of a stream, with kKinesis; empty for the destinations of tables: then
+  // Batch::function is the ARN.
+  std::string stream;
+  std::string brokers;  // of kKafka: HOST:PORT,...
+  std::string topic;
+  std::vector<std::pair<std::string, std::string>> properties;  // of librdkafka; has secrets
   std::string secret;  // of kPlain: signs the webhook; empty: it is not signed
   std::string authorities_file;
   int64_t timeout_micros = 60'000'000;
 
   bool operator==(const FunctionSettings&) const = default;
 };
+
+// Returns the feature of kv/features.cc that a store with a mapping to the function needs beside
+// that of mappings; empty: none.
+std::string_view FeatureOf(const FunctionSettings& function);
 
 // Whether calls of the function have an answer, so that there can be tumbling windows.
 bool AnswersWithState(const FunctionSettings& function);
@@ -79,6 +97,10 @@ struct Batch {
   Account* calls = nullptr;            // of what calls hold beside the changes; null: no bound
 };
 
+// Waits for memory beside the changes of a batch, which `share` holds then. False: `cancelled`.
+bool TakeInTurn(const Batch& batch, size_t bytes, const std::atomic<bool>& cancelled,
+                std::optional<Account::Share>* share);
+
 struct Outcome {
   enum class Kind {
     kDone,
@@ -94,12 +116,31 @@ struct Outcome {
   // With a window, of kDone, and of kFailed if changes before `first_failed` are done: the JSON
   // object that the function returned as state.
   std::optional<std::string> state = {};
+  bool hopeless = false;  // kFailed: the change `first_failed` can never be delivered
 };
 
-// A function as one lane calls it. For one thread at a time, but for Cancel.
+// A change as it is read, to be rendered.
+struct RawChange {
+  const stream::StreamDescriptor& stream;
+  const stream::Record& record;
+  std::string_view region;
+  std::string_view arn;  // of the stream
+  bool micros = false;   // of a Kinesis destination
+  size_t most = 0;       // the result of MostRecordBytes
+};
+
+// A function as one lane calls it. For one thread at a time, but for Cancel and what is const.
 class Target {
  public:
   virtual ~Target() = default;
+  // The most bytes of a batch.
+  virtual size_t most_bytes() const { return kMostEventBytes; }
+  // Larger changes are dropped, and counted.
+  virtual size_t most_change_bytes() const { return SIZE_MAX; }
+  // The words before the reason why changes were not delivered.
+  virtual std::string_view not_run() const { return "the function could not be called: "; }
+  // Sets the text of a change, in a string of its size. Overwrites `scratch`.
+  virtual void Render(const RawChange& raw, ByteBuffer* scratch, Change* change) const;
   // Delivers a batch. Blocks, at most as long as the function's timeout.
   virtual Outcome Deliver(const Batch& batch) = 0;
   // Delivers a document about changes that were discarded: a JSON object that begins with `head`,

@@ -22,6 +22,12 @@ TEST(Function, IsDeclared) {
       Add({{"name", {"a"}}, {"lambda", {"http://h:1"}}, {"timeout", {"2s"}}}, &functions).ok());
   ASSERT_TRUE(Add({{"name", {"b"}}, {"directory", {"x"}}}, &functions).ok());
   ASSERT_TRUE(Add({{"name", {"*"}}, {"lambda", {"http://h:2"}}}, &functions).ok());
+  constexpr const char* kArn = "arn:aws:kinesis:eu-west-3:000000000000:stream/s";
+  ASSERT_TRUE(
+      Add({{"name", {"k"}}, {"kinesis", {"https://h"}}, {"stream", {kArn}}}, &functions).ok());
+  EXPECT_EQ(FeatureOf(functions.back()), "trigger-kinesis");
+  EXPECT_EQ(FeatureOf(functions.front()), "");
+  functions.pop_back();
   EXPECT_EQ(functions[0].timeout_micros, 2'000'000);
   EXPECT_EQ(functions[1].directory, "/dir/x");
   EXPECT_EQ(FindFunction(functions, "a:live"), &functions[0]);
@@ -48,6 +54,9 @@ TEST(Function, WrongOnesAreRefused) {
            {{"name", {"a"}}, {"bucket", {"s3://bucket"}}},
            {{"name", {"a"}}, {"bucket", {"https://h/b/c?d"}}},
            {{"name", {"a"}}, {"url", {"http://h"}}, {"timeout", {"1h"}}},
+           {{"name", {"a"}}, {"kinesis", {"https://h"}}},
+           {{"name", {"a"}}, {"kinesis", {"https://h"}}, {"stream", {"s"}}},
+           {{"name", {"a"}}, {"url", {"http://h"}}, {"stream", {"arn:aws:kinesis:r:1:stream/s"}}},
            {{"name", {"a"}}, {"url", {"http://h"}}, {"secret-file", {"missing"}}},
            {{"name", {"a"}}, {"url", {"http://h"}}, {"colour", {"red"}}}}) {
     EXPECT_FALSE(Add(settings, &functions).ok()) << settings.front().values.front();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -46,27 +45,43 @@ std::string StreamBody(std::string_view name) {
   return json.Take();
 }
 
+void AppendRecord(std::string_view key, std::string_view data, std::string* body) {
+  if (body->back() == '}') *body += ',';
+  *body += R"({"Data":")";
+  const size_t at = body->size();
+  body->resize(at + Base64Length(data.size()));
+  EncodeBase64(data, body->data() + at);
+  *body += R"(","PartitionKey":")";
+  *body += key;
+  *body += "\"}";
+}
+
+void EndPut(std::string_view name, std::string* body) {
+  *body += R"(],"StreamName":")";
+  *body += name;
+  *body += "\"}";
+}
+
+constexpr std::string_view kPutHead = R"({"Records":[)";
+
 std::string PutBody(std::string_view name, const Batch& batch, const std::vector<size_t>& sent,
                     size_t bytes) {
   std::string body;
   body.reserve(bytes);
-  body += R"({"Records":[)";
-  for (const size_t i : sent) {
-    const std::string_view change = batch.changes[i]->json;
-    const std::string_view record = change.substr(kPartitionKeyBytes);
-    if (body.back() == '}') body += ',';
-    body += R"({"Data":")";
-    const size_t at = body.size();
-    body.resize(at + Base64Length(record.size()));
-    EncodeBase64(record, body.data() + at);
-    body += R"(","PartitionKey":")";
-    body += change.substr(0, kPartitionKeyBytes);
-    body += "\"}";
-  }
-  body += R"(],"StreamName":")";
-  body += name;
-  body += "\"}";
+  body += kPutHead;
+  for (const size_t i : sent)
+    AppendRecord(batch.changes[i]->key(), batch.changes[i]->json(), &body);
+  EndPut(name, &body);
   return body;
+}
+
+// Whether an answer says that records are wrong, so that the same ones will be refused again.
+bool IsOfRecords(const egress::Reply& reply) {
+  if (reply.status == 413) return true;
+  if (reply.status != 400) return false;
+  const std::string error = KinesisErrorOf(reply);
+  return error == "InvalidArgumentException" || error == "ValidationException" ||
+         error == "SerializationException";
 }
 
 // The fate of each record, by an answer to PutRecords.
@@ -209,67 +224,39 @@ void KinesisStream::Cancel() {
   client_->Cancel();
 }
 
-void TakenChanges::Begin(const Batch& batch) {
-  std::erase_if(taken_, [&](const stream::Position& position) {
-    return position < batch.changes.front()->position;
-  });
+size_t KinesisStream::most_change_bytes() const {
+  return stream_.empty() ? kMostKinesisRecordBytes : SIZE_MAX;
 }
 
-size_t TakenChanges::FirstMissing(const Batch& batch) const {
-  size_t first = 0;
-  while (first < batch.changes.size() && taken_.contains(batch.changes[first]->position)) ++first;
-  return first;
+void KinesisStream::Render(const RawChange& raw, ByteBuffer* scratch, Change* change) const {
+  // Records of one item have one key, so that they are in one shard.
+  const std::string key = PartitionKeyOf(raw.record.keys);
+  change->text = stream_.empty() ? KinesisRecord(raw, key, scratch) : RecordJson(raw, key, scratch);
+  change->key_bytes = key.size();
 }
 
-std::vector<size_t> TakenChanges::Missing(const Batch& batch) const {
-  std::vector<size_t> missing;
-  for (size_t i = 0; i < batch.changes.size(); ++i) {
-    if (!taken_.contains(batch.changes[i]->position)) missing.push_back(i);
-  }
-  return missing;
-}
-
-void TakenChanges::Note(const Batch& batch, const std::vector<size_t>& sent,
-                        const std::vector<bool>& taken) {
-  std::set<std::string_view> behind;  // keys of items whose records must be sent again
-  size_t next = 0;
-  for (size_t i = 0; i < batch.changes.size(); ++i) {
-    const Change& change = *batch.changes[i];
-    const std::string_view key = std::string_view(change.json).substr(0, kPartitionKeyBytes);
-    const bool was_sent = next < sent.size() && sent[next] == i;
-    if (was_sent && !taken[next]) behind.insert(key);
-    if (was_sent) ++next;
-    if (behind.contains(key)) {
-      taken_.erase(change.position);
-    } else if (was_sent) {
-      taken_.insert(change.position);
-    }
-  }
-}
-
-Outcome KinesisStream::Put(const KinesisArn& arn, const Batch& batch, bool* progress) {
+Outcome KinesisStream::Put(const KinesisArn& arn, const Batch& batch, size_t end, bool* progress) {
   *progress = false;
-  const std::vector<size_t> sent = taken_.Missing(batch);
+  const std::vector<size_t> sent = taken_.Missing(batch, end, kMostPutRecords, !stream_.empty());
   size_t bytes = kMostShown;
-  for (const size_t i : sent) bytes += Base64Length(batch.changes[i]->json.size()) + kRecordFrame;
+  for (const size_t i : sent) bytes += Base64Length(batch.changes[i]->text.size()) + kRecordFrame;
   if (sent.empty()) return {};
   const auto not_taken = [&](std::string text, int status) {
-    return Outcome{Outcome::Kind::kNotRun, taken_.FirstMissing(batch), std::move(text), status};
+    return Outcome{.kind = Outcome::Kind::kNotRun,
+                   .first_failed = taken_.FirstMissing(batch),
+                   .text = std::move(text),
+                   .status = status};
   };
   std::optional<Account::Share> share;
-  if (batch.calls != nullptr) {
-    share.emplace(*batch.calls);
-    while (!share->Take(bytes, Account::Need::kMust)) {
-      if (cancelled_) return not_taken("stopped", 0);
-      std::this_thread::sleep_for(kNap);
-    }
-  }
+  if (!TakeInTurn(batch, bytes, cancelled_, &share)) return not_taken("stopped", 0);
   const Result<egress::Reply> reply =
       client_->Call("PutRecords", arn.region, PutBody(arn.name, batch, sent, bytes));
   if (!reply.ok()) return not_taken(reply.error().message(), 0);
   if (reply->status != 200) {
-    return not_taken(fmt::format("PutRecords: {} {}", reply->status, Shown(reply->body)),
-                     reply->status);
+    Outcome outcome = not_taken(fmt::format("PutRecords: {} {}", reply->status, Shown(reply->body)),
+                                reply->status);
+    if (!stream_.empty() && IsOfRecords(*reply)) outcome.kind = Outcome::Kind::kFailed;
+    return outcome;
   }
   const std::optional<Answer> answer = ParseAnswer(reply->body, sent.size());
   if (!answer) {
@@ -289,21 +276,71 @@ Outcome KinesisStream::Put(const KinesisArn& arn, const Batch& batch, bool* prog
 }
 
 Outcome KinesisStream::Deliver(const Batch& batch) {
-  const std::optional<KinesisArn> arn = KinesisArn::Parse(batch.function);
-  if (!arn) return {Outcome::Kind::kNotRun, 0, "no ARN of a stream"};
+  using Kind = Outcome::Kind;
+  const std::optional<KinesisArn> arn =
+      KinesisArn::Parse(stream_.empty() ? batch.function : std::string_view(stream_));
+  if (!arn) return {.kind = Kind::kNotRun, .text = "no ARN of a stream"};
+  size_t end = 0;  // the first that is too large
+  while (end < batch.changes.size() && batch.changes[end]->text.size() <= kMostKinesisRecordBytes)
+    ++end;
   taken_.Begin(batch);
   size_t refused = 0;
   int64_t pause = kFirstPauseMicros;
-  for (int tries = 1;; ++tries, pause *= 2) {
+  const int64_t ends = clock_.TicksMicros() + timeout_micros_;
+  for (int tries = 1;;) {
     bool progress = false;
-    Outcome outcome = Put(*arn, batch, &progress);
+    Outcome outcome = Put(*arn, batch, end, &progress);
     refused += outcome.refused;
+    const size_t first = taken_.FirstMissing(batch);
+    if (outcome.kind == Kind::kDone && first == end && end < batch.changes.size()) {
+      outcome = {.kind = Kind::kFailed, .first_failed = first, .hopeless = true};
+      outcome.text = fmt::format("a record would have {} bytes; the most is {}",
+                                 batch.changes[end]->text.size(), kMostKinesisRecordBytes);
+    }
     outcome.refused = refused;
-    if (outcome.kind == Outcome::Kind::kDone || !progress || tries == kTries || cancelled_)
+    if (outcome.kind == Kind::kDone && first < end) {
+      // Later changes of items are still to come.
+      if (!cancelled_ && clock_.TicksMicros() < ends) continue;
+      outcome.kind = Kind::kNotRun;
+      outcome.first_failed = first;
+      outcome.text = "the time was over before all changes were sent";
       return outcome;
+    }
+    if (outcome.kind != Kind::kNotRun || !progress || tries == kTries || cancelled_) return outcome;
+    ++tries;
     const int64_t until = clock_.TicksMicros() + pause;
     while (!cancelled_ && clock_.TicksMicros() < until) std::this_thread::sleep_for(kNap);
+    pause *= 2;
   }
+}
+
+Outcome KinesisStream::Report(const Batch& batch, const std::string& head) {
+  using Kind = Outcome::Kind;
+  const std::optional<KinesisArn> arn = KinesisArn::Parse(stream_);
+  if (!arn) return {};  // destinations of tables have none on failure
+  // Documents of a shard of the table are in one shard.
+  const std::string key = PartitionKeyOf(fmt::format("{}/{}", batch.uuid, batch.shard_id));
+  const std::string begin = EventBody::ReportHead(head);
+  const EventBody event(begin, batch, EventBody::kReportTail);
+  const bool whole = event.size() + key.size() <= kMostKinesisRecordBytes;
+  std::optional<Account::Share> share;
+  const size_t bytes = whole ? event.size() : head.size() + 1;
+  if (!TakeInTurn(batch, bytes + Base64Length(bytes) + kRecordFrame + kMostShown, cancelled_,
+                  &share))
+    return {.kind = Kind::kNotRun, .text = "stopped"};
+  const std::string document = whole ? event.Text() : head + "}";
+  std::string body(kPutHead);
+  AppendRecord(key, document, &body);
+  EndPut(arn->name, &body);
+  const Result<egress::Reply> reply = client_->Call("PutRecords", arn->region, body);
+  if (!reply.ok()) return {.kind = Kind::kNotRun, .text = reply.error().message()};
+  const std::optional<Answer> answer =
+      reply->status == 200 ? ParseAnswer(reply->body, 1) : std::nullopt;
+  if (answer && answer->refused == 0) return {};
+  return {.kind = Kind::kNotRun,
+          .text = fmt::format("PutRecords: {} {}", reply->status,
+                              answer ? answer->problem : Shown(reply->body)),
+          .status = reply->status};
 }
 
 }  // namespace stator::triggers

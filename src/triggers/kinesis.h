@@ -5,7 +5,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,11 +16,12 @@
 #include "stream/position.h"
 #include "triggers/event.h"
 #include "triggers/function.h"
+#include "triggers/taken.h"
 
 namespace stator::triggers {
 
 // [D] The most records of one PutRecords, and the most bytes of a record, its key included.
-inline constexpr int64_t kMostPutRecords = 500;
+inline constexpr size_t kMostPutRecords = 500;
 inline constexpr size_t kMostKinesisRecordBytes = 1 << 20;
 // The bytes of one PutRecords, of which the service takes 5 MB, with the key of each.
 inline constexpr size_t kMostPutBytes = 4 << 20;
@@ -65,38 +65,36 @@ class KinesisClient {
 // The type of an error that a service answered, without its namespace; empty: there is none.
 std::string KinesisErrorOf(const egress::Reply& reply);
 
-// The changes of a lane that a stream has taken out of their order. A change that it refused is
-// sent again, with those of the same item behind it, whether they were taken or not: the last
-// record of an item in the stream is that of its last change. Pure.
-class TakenChanges {
- public:
-  // Forgets what is before the batch.
-  void Begin(const Batch& batch);
-  // Returns the indexes of the changes that are to be sent.
-  std::vector<size_t> Missing(const Batch& batch) const;
-  // Hears what became of the changes with these indexes, each of which is a KinesisRecord.
-  void Note(const Batch& batch, const std::vector<size_t>& sent, const std::vector<bool>& taken);
-  // Returns the index of the first change that is to be sent; the size of the batch if none is.
-  size_t FirstMissing(const Batch& batch) const;
-
- private:
-  std::set<stream::Position> taken_;
-};
-
-// A data stream as a target: Batch::function is its ARN, and each change is a KinesisRecord.
+// A data stream as a target, with a record for each change.
+//
+//                    the destination of a table     a function with `stream`
+//   the stream       Batch::function                FunctionSettings::stream
+//   a record         the service's for it           the change as in an event
+//   changes of item  the last comes last            each comes first after those before it
+//   too large        is dropped                     is hopeless
 class KinesisStream final : public Target {
  public:
-  KinesisStream(std::unique_ptr<KinesisClient> client, const Clock& clock)
-      : client_(std::move(client)), clock_(clock) {}
+  KinesisStream(const FunctionSettings& function, std::unique_ptr<KinesisClient> client,
+                const Clock& clock)
+      : stream_(function.stream),
+        timeout_micros_(function.timeout_micros),
+        client_(std::move(client)),
+        clock_(clock) {}
+  size_t most_bytes() const override { return kMostPutBytes; }
+  size_t most_change_bytes() const override;
+  std::string_view not_run() const override { return "the endpoint has not taken all records: "; }
+  void Render(const RawChange& raw, ByteBuffer* scratch, Change* change) const override;
   Outcome Deliver(const Batch& batch) override;
-  // There is no destination on failure.
-  Outcome Report(const Batch&, const std::string&) override { return {}; }
+  // A record of the document; without its payload, if that makes it too large.
+  Outcome Report(const Batch& batch, const std::string& head) override;
   void Cancel() override;
 
  private:
-  // Sends what is not taken. `*progress`: some of it was.
-  Outcome Put(const KinesisArn& arn, const Batch& batch, bool* progress);
+  // Sends records that are not taken, of the first `end` changes. `*progress`: some of them were.
+  Outcome Put(const KinesisArn& arn, const Batch& batch, size_t end, bool* progress);
 
+  const std::string stream_;  // the ARN of a function; empty: a destination
+  const int64_t timeout_micros_;
   const std::unique_ptr<KinesisClient> client_;
   const Clock& clock_;
   std::atomic<bool> cancelled_{false};

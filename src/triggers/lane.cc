@@ -17,13 +17,13 @@ constexpr size_t kWindowFrame = 1024;
 }  // namespace
 
 void Lane::Add(Change change) {
-  bytes_ += change.json.size() + 1;
+  bytes_ += change.text.size() + 1;
   queue_.push_back(std::move(change));
 }
 
 void Lane::Pop(size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    bytes_ -= queue_.front().json.size() + 1;
+    bytes_ -= queue_.front().text.size() + 1;
     queue_.pop_front();
   }
 }
@@ -32,14 +32,14 @@ void Lane::Forget(size_t kept) {
   if (kept >= queue_.size()) return;
   if (kept == 0 && pieces_.empty() && !discard_)
     window_from_ = std::min(window_from_, queue_.front().queued_micros);
-  for (size_t i = kept; i < queue_.size(); ++i) bytes_ -= queue_[i].json.size() + 1;
+  for (size_t i = kept; i < queue_.size(); ++i) bytes_ -= queue_[i].text.size() + 1;
   queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(kept), queue_.end());
 }
 
 void Lane::Strip(size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    bytes_ -= queue_[i].json.size();
-    std::string().swap(queue_[i].json);
+    bytes_ -= queue_[i].text.size();
+    std::string().swap(queue_[i].text);
   }
 }
 
@@ -118,7 +118,7 @@ bool Lane::FormBatch(int64_t now, bool last, int64_t* due) {
       full = true;
       break;
     }
-    bytes += change.json.size() + 1;
+    bytes += change.text.size() + 1;
     if (count > 0 && bytes > rules_.event_bytes) {
       full = true;
       break;
@@ -221,6 +221,20 @@ void Lane::OnFailed(size_t first_failed, int64_t now) {
     return;
   }
   Delay(now);
+}
+
+void Lane::OnHopeless(size_t hopeless) {
+  Piece& piece = pieces_.back();
+  ++piece.invocations;
+  hopeless = std::min(hopeless, piece.count - 1);
+  counts_.delivered += hopeless;
+  Pop(hopeless);
+  discard_ = Discard{1, false, piece.invocations};
+  piece.count -= hopeless + 1;
+  piece.attempts = 0;
+  if (piece.count == 0) pieces_.pop_back();
+  failures_ = 0;
+  not_before_ = INT64_MIN;
 }
 
 void Lane::OnNotRun(size_t delivered, int64_t now) {

@@ -12,6 +12,7 @@
 //   closed --batch--> open --over--> final call --delivered, or given up--> closed
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -29,14 +30,20 @@ namespace stator::triggers {
 // [D] The most bytes of an event.
 inline constexpr size_t kMostEventBytes = 6 << 20;
 
-// A change as functions get it.
+// A change as a target gets it.
 struct Change {
   stream::Position position;
   int64_t created_micros = 0;
   int64_t queued_micros = 0;
-  std::string json;
+  std::string text = {};  // the item's key, for targets that want it, and the JSON of the change
+  size_t key_bytes = 0;
+
+  std::string_view key() const { return std::string_view(text).substr(0, key_bytes); }
+  std::string_view json() const {
+    return std::string_view(text).substr(std::min(key_bytes, text.size()));
+  }
 };
-// Bytes that a change in a queue holds beside its JSON, with the entry of a batch.
+// Bytes that a change in a queue holds beside its text, with the entry of a batch.
 inline constexpr size_t kChangeBytes = 128;
 
 struct LaneRules {
@@ -84,7 +91,7 @@ class Lane {
 
   // Forgets the changes behind the first `kept`. References to the others stay valid.
   void Forget(size_t kept);
-  // Frees the JSON of the first `count` changes. They can be delivered no more: after a failure
+  // Frees the text of the first `count` changes. They can be delivered no more: after a failure
   // they must be forgotten.
   void Strip(size_t count);
   // Forgets what is known of batches: the changes that are added next are others.
@@ -94,6 +101,8 @@ class Lane {
   void OnDone();
   // The function failed from this change of the batch on. 0: at all of it.
   void OnFailed(size_t first_failed, int64_t now);
+  // This change of the batch can never be delivered; those before it are. It is discarded alone.
+  void OnHopeless(size_t hopeless);
   // The function was not run for the changes from this one on. Not an attempt.
   void OnNotRun(size_t delivered, int64_t now);
   // Takes the outcome of kReport.

@@ -50,6 +50,29 @@ class LaneTest : public testing::Test {
   uint64_t added_ = 0;
 };
 
+TEST_F(LaneTest, AChangeThatCanNeverBeDeliveredIsDiscardedAlone) {
+  rules_.reports = true;
+  Add(5);
+  EXPECT_EQ(Next().count, 5u);
+  lane().OnHopeless(2);
+  Lane::Step step = Next();
+  EXPECT_EQ(step.what, Lane::Do::kReport);
+  EXPECT_EQ(step.count, 1u);
+  EXPECT_EQ(step.condition, "RetryAttemptsExhausted");
+  EXPECT_EQ(lane().queue().front().position.stamp, 3u);
+  lane().OnReported(true, now_);
+  step = Next();
+  EXPECT_EQ(step.what, Lane::Do::kInvoke);
+  EXPECT_EQ(step.count, 2u);
+  EXPECT_EQ(lane().queue().front().position.stamp, 4u);
+  lane().OnHopeless(1);
+  EXPECT_EQ(Next().what, Lane::Do::kReport);
+  lane().OnReported(true, now_);
+  EXPECT_EQ(Next().what, Lane::Do::kWait);
+  EXPECT_EQ(lane().counts().delivered, 3u);
+  EXPECT_EQ(lane().counts().exhausted, 2u);
+}
+
 TEST_F(LaneTest, DeliversInBatches) {
   EXPECT_EQ(Next().what, Lane::Do::kWait);
   EXPECT_EQ(Next().due_micros, INT64_MAX);

@@ -27,9 +27,12 @@
 namespace stator::triggers {
 
 inline constexpr kv::Tablet kTriggersTablet = {kv::Space::kCatalog, 8};
-// Features of kv/features.cc: mappings, and those with tumbling windows.
+// Features of kv/features.cc: mappings, those with tumbling windows, those to streams of Kinesis and
+// to topics of Kafka.
 inline constexpr std::string_view kFeature = "triggers";
 inline constexpr std::string_view kWindowsFeature = "trigger-windows";
+inline constexpr std::string_view kKinesisFeature = "trigger-kinesis";
+inline constexpr std::string_view kKafkaFeature = "trigger-kafka";
 
 // [D] Limits of the service.
 inline constexpr int64_t kMostBatch = 10'000;

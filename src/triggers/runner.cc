@@ -55,6 +55,13 @@ Status Runner::Refresh() {
   } else {
     ASSIGN_OR_RETURN(stored, book_.Mappings());
   }
+  // The file may have another target under the name since the mapping was made.
+  std::map<std::string, std::string> refused;  // why, by UUID
+  for (const StoredMapping& each : stored) {
+    if (options_.mappings != nullptr) break;
+    const Status required = RequireTargets(each.mapping);
+    if (!required.ok()) refused.emplace(each.mapping.uuid, required.error().message());
+  }
   MutexLock lock(mutex_);
   for (auto at = followings_.begin(); at != followings_.end();) {
     const bool kept = std::any_of(stored.begin(), stored.end(), [&](const StoredMapping& each) {
@@ -80,6 +87,13 @@ Status Runner::Refresh() {
     }
     Retire(&following);
     following.stored = std::move(each);
+    const auto why = refused.find(following.stored.mapping.uuid);
+    if (why != refused.end()) {
+      following.plan = nullptr;
+      following.problem = why->second;
+      following.stored.stamp = 0;  // asked again
+      continue;
+    }
     following.plan = PlanOf(following.stored.mapping, following.tally, &following.problem);
   }
   if (!followings_.empty()) BeginThread();
@@ -118,7 +132,7 @@ std::shared_ptr<const Plan> Runner::PlanOf(const Mapping& mapping, std::shared_p
   plan->function = *function;
   if (mapping.tumbling_seconds > 0 && !AnswersWithState(*function)) {
     *problem = "tumbling windows are for functions with lambda or url, and " + function->name +
-               " is an archive";
+               " answers with no state";
     return nullptr;
   }
   if (mapping.on_failure.empty()) return plan;

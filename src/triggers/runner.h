@@ -105,7 +105,7 @@ class Runner {
     std::string uuid, table, function;
     uint64_t invocations = 0, failures = 0, not_run = 0;
     uint64_t delivered = 0, filtered = 0, exhausted = 0, expired = 0, unreported = 0, gaps = 0;
-    uint64_t too_large = 0, refused = 0;
+    uint64_t too_large = 0, refused = 0, windows_lost = 0;
     int64_t lag_micros = 0;
     uint64_t queued = 0;
   };
@@ -146,6 +146,8 @@ class Runner {
   void BeginThread() REQUIRES(mutex_);
   std::shared_ptr<const Plan> PlanOf(const Mapping& mapping, std::shared_ptr<Tally> tally,
                                      std::string* problem) const;
+  // Makes sure of the features that the store needs for what a mapping delivers to. Blocks.
+  Status RequireTargets(const Mapping& mapping);
   // Makes sure that what stator.toml declares is in the store.
   void Declare();
   Result<StoredMapping> Find(std::string_view uuid);

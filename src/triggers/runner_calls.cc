@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "base/log.h"
 #include "base/time_text.h"
+#include "kv/features.h"
 #include "ops/streams.h"
 #include "stream/reader.h"
 #include "table/store.h"
@@ -115,6 +116,18 @@ Status AddTrigger(const std::vector<Setting>& settings, std::vector<Mapping>* tr
   return OkStatus();
 }
 
+Status Runner::RequireTargets(const Mapping& mapping) {
+  std::string name;
+  const FunctionSettings* const function = FindFunction(options_.functions, mapping.function);
+  const FunctionSettings* const destination =
+      mapping.on_failure.empty() ? nullptr : FindDestination(mapping.on_failure, &name);
+  for (const FunctionSettings* each : {function, destination}) {
+    if (each == nullptr || FeatureOf(*each).empty()) continue;
+    TRY(kv::RequireFeature(env_.store.engine(), FeatureOf(*each)));
+  }
+  return OkStatus();
+}
+
 Status Runner::Create(const Mapping& mapping) {
   ASSIGN_OR_RETURN(const std::vector<StoredMapping> stored, book_.Mappings());
   for (const StoredMapping& each : stored) {
@@ -128,6 +141,7 @@ Status Runner::Create(const Mapping& mapping) {
   const stream::StreamPtr stream = env_.store.FindStream(mapping.table, mapping.label);
   if (stream == nullptr)
     return Error(ErrorCode::kResourceNotFound, "Stream not found: " + mapping.table);
+  TRY(RequireTargets(mapping));
   Checkpoints start;
   for (const stream::Shard& shard : stream->shards) {
     Checkpoint checkpoint{stream::TrimHorizon(shard), false, 0};
@@ -157,6 +171,7 @@ Result<Mapping> Runner::Update(std::string_view uuid,
   for (int tries = 0;; ++tries) {
     ASSIGN_OR_RETURN(StoredMapping found, Find(uuid));
     TRY(change(&found.mapping));
+    TRY(RequireTargets(found.mapping));
     const Status updated = book_.Update(found.mapping, found.stamp);
     if (updated.ok()) {
       TRY(Refresh());
@@ -261,6 +276,7 @@ std::vector<Runner::Figures> Runner::figures() const {
     figures.expired = tally.expired;
     figures.unreported = tally.unreported;
     figures.gaps = tally.gaps;
+    figures.windows_lost = tally.windows_lost;
     figures.too_large = tally.too_large;
     figures.refused = tally.refused;
     for (const auto& [shard, course] : following.courses) {
@@ -302,7 +318,13 @@ void Runner::WriteReport(JsonWriter* to) const {
       case FunctionSettings::Kind::kPlain: json.Field("url", function.url); break;
       case FunctionSettings::Kind::kDirectory: json.Field("directory", function.directory); break;
       case FunctionSettings::Kind::kBucket: json.Field("bucket", function.bucket); break;
-      case FunctionSettings::Kind::kKinesis: json.Field("kinesis", function.url); break;
+      case FunctionSettings::Kind::kKinesis:
+        json.Field("kinesis", function.url);
+        if (!function.stream.empty()) json.Field("stream", function.stream);
+        break;
+      case FunctionSettings::Kind::kKafka:
+        json.Field("kafka", function.brokers).Field("topic", function.topic);
+        break;
     }
     json.Key("signed").Bool(!function.secret.empty());
     json.Field("timeout_seconds", static_cast<double>(function.timeout_micros) / 1e6).Close('}');
@@ -334,6 +356,8 @@ void Runner::WriteReport(JsonWriter* to) const {
       json.Key("exhausted").Whole(static_cast<int64_t>(of->exhausted));
       json.Key("expired").Whole(static_cast<int64_t>(of->expired));
       json.Key("unreported").Whole(static_cast<int64_t>(of->unreported));
+      json.Key("windows_lost").Whole(static_cast<int64_t>(of->windows_lost));
+      json.Key("refused").Whole(static_cast<int64_t>(of->refused));
       json.Key("gaps").Whole(static_cast<int64_t>(of->gaps));
       json.Field("lag_seconds", static_cast<double>(of->lag_micros) / 1e6);
     }

@@ -326,8 +326,11 @@ Status Service::CheckFits(const Mapping& mapping, const FunctionSettings& functi
   }
   if (mapping.tumbling_seconds > 0 && !AnswersWithState(function)) {
     return InvalidValue(
-        "TumblingWindowInSeconds is for a function with lambda or url: an archive "
-        "answers with no state.");
+        fmt::format("TumblingWindowInSeconds is for a function with lambda or url: {} answers with "
+                    "no state.",
+                    function.kind == FunctionSettings::Kind::kKinesis ? "a stream"
+                    : function.kind == FunctionSettings::Kind::kKafka ? "a topic"
+                                                                      : "an archive"));
   }
   if (mapping.on_failure.empty()) return OkStatus();
   std::string name;

@@ -1,0 +1,32 @@
+// The changes of a lane that a stream, or a topic, has taken out of their order.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <vector>
+
+#include "stream/position.h"
+#include "triggers/function.h"
+
+namespace stator::triggers {
+
+// Each has the key of its item. A change that was refused is sent again, with those of the same item
+// behind it, whether they were taken or not: the last record of an item is that of its last change.
+// Pure.
+class TakenChanges {
+ public:
+  // Forgets what is before the batch.
+  void Begin(const Batch& batch);
+  // Returns the indexes of the changes before `end` that are to be sent together, `most` at most.
+  // `in_order`: one of each item, so that none comes before an earlier one that is refused.
+  std::vector<size_t> Missing(const Batch& batch, size_t end, size_t most, bool in_order) const;
+  // Hears what became of the changes with these indexes.
+  void Note(const Batch& batch, const std::vector<size_t>& sent, const std::vector<bool>& taken);
+  // Returns the index of the first change that is to be sent; the size of the batch if none is.
+  size_t FirstMissing(const Batch& batch) const;
+
+ private:
+  std::set<stream::Position> taken_;
+};
+
+}  // namespace stator::triggers
