@@ -187,6 +187,24 @@ describe('tumbling windows', { skip: own ? false : 'needs a server of its own' }
     await mappings.remove(huge);
   });
 
+  test('a window whose final call is given up is counted', async () => {
+    const finals = [];
+    host.functions.stubborn = (event) => {
+      if (!event.isFinalInvokeForWindow) return { state: { seen: true } };
+      finals.push(event);
+      throw new Error('no');
+    };
+    const uuid = await create('stubborn', { MaximumRetryAttempts: 0 });
+    await put(1);
+    await until(async () => (await mappingOf(uuid)).delivered === 1);
+    await advance(62);
+    await until(async () => (await mappingOf(uuid)).windows_lost === 1, { what: 'the window is lost' });
+    assert.deepEqual(finals.map((one) => one.state), [{ seen: true }]);
+    const { text: metrics } = await request(server.endpoint, { method: 'GET', path: '/metrics' });
+    assert.match(metrics, new RegExp(`stator_trigger_windows_lost_total\\{[^}]*mapping="${uuid}"[^}]*\\} 1\n`));
+    await mappings.remove(uuid);
+  });
+
   test('a plain web server aggregates as well, and a mapping without windows ends what is open', async () => {
     const calls = [], ids = [];
     const sum = sumInto(calls);
