@@ -54,9 +54,10 @@ Committer::Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHan
       last_stamp_(last_stamp),
       state_(db, families),
       space_(options_),
-      recovery_(db, options.path, std::move(errors)),
+      recovery_(db, options.path, errors),
       mark_(read_only.ok() ? std::make_unique<SyncedMark>(options.path) : nullptr),
       read_only_(std::move(read_only)),
+      errors_(std::move(errors)),
       published_stamp_(last_stamp),
       thread_([this] { Run(); }) {}
 
@@ -178,10 +179,8 @@ void Committer::CommitGroup(std::vector<QueuedBatch> group) {
 
   Status written;
   if (!accepted.empty()) {
-    last_stamp_ =
-        stamp;  // also when the write fails: its outcome is unknown, so its stamps are used
     BeginCacheChanges(accepted);
-    written = WriteGroup();
+    written = WriteGroup(stamp);
     EndCacheChanges(accepted, written.ok());
     groups_.fetch_add(1, std::memory_order_relaxed);
     batches_.fetch_add(accepted.size(), std::memory_order_relaxed);
@@ -260,10 +259,10 @@ void Committer::EndCacheChanges(const std::vector<const kv::Batch*>& accepted, b
   if (ranges) cache_.EndChangeAll();
 }
 
-Status Committer::WriteGroup() {
+Status Committer::WriteGroup(uint64_t last_stamp) {
   state_.FinishGroup(&writes_);
   char stamp[sizeof(uint64_t)];
-  kv::StoreLittle64(stamp, last_stamp_);
+  kv::StoreLittle64(stamp, last_stamp);
   writes_.Put(families_[0], ToSlice(kLastStampKey), rocksdb::Slice(stamp, sizeof stamp));
   writes_.PutLogData(kEndMark);
 
@@ -276,10 +275,20 @@ Status Committer::WriteGroup() {
     writes_.Clear();
   }
   if (status.ok()) {
+    last_stamp_ = last_stamp;
     published_stamp_.store(last_stamp_, std::memory_order_relaxed);
     mark_->Write({last_stamp_, options_.sync});
     return OkStatus();
   }
+  // A flush or compaction has failed since CheckWritable. Nothing of the group is anywhere, and its
+  // stamps are free: later batches that build on it are void.
+  if (errors_->Refused(status)) {
+    state_.StartGroup(true);
+    stopped_ = recovery_.Refusal();
+    SetHealth(stopped_);
+    return stopped_;
+  }
+  last_stamp_ = last_stamp;  // the outcome is unknown, so the stamps are used
   // The log may end in the middle of the group, and after a failed fsync nobody knows what the disk
   // holds: a later success would prove nothing. Only a new start reads the truth.
   state_.StartGroup(true);

@@ -46,7 +46,7 @@ class Committer {
  private:
   void Run();
   void CommitGroup(std::vector<QueuedBatch> group);
-  Status WriteGroup();
+  Status WriteGroup(uint64_t last_stamp);
   void BeginCacheChanges(const std::vector<const kv::Batch*>& accepted);
   void EndCacheChanges(const std::vector<const kv::Batch*>& accepted, bool written);
   Status CheckWritable();
@@ -77,6 +77,7 @@ class Committer {
   std::vector<bool> was_cached_;            // by put of the group, in order
   std::vector<uint64_t> changed_prefixes_;  // of the group, each once
   Status read_only_;                        // not OK, for good, after a failed write to the log
+  const std::shared_ptr<const ErrorListener> errors_;
   Status full_;
   Status stopped_;                // a flush or compaction failed
   std::optional<uint64_t> free_;  // at the last probe

@@ -11,12 +11,23 @@ namespace {
 
 constexpr int64_t kIntervalMicros = 100'000;
 constexpr auto kMostWait = std::chrono::milliseconds(50);
-constexpr const char* kFailed = "a flush or compaction failed";
 
 }  // namespace
 
-void ErrorListener::OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) {
+void ErrorListener::OnBackgroundError(rocksdb::BackgroundErrorReason reason,
+                                      rocksdb::Status* error) {
   if (error->severity() >= rocksdb::Status::Severity::kHardError) holds_back_ = true;
+  // A new log could not be begun, or the log has what the memtable has not.
+  if (reason == rocksdb::BackgroundErrorReason::kMemTable) log_failed_ = true;
+}
+
+// Only what RocksDB's error handler answers with has a severity. What the log's file answers has
+// none, whatever the error handler makes of it afterwards.
+bool ErrorListener::Refused(const rocksdb::Status& status) const {
+  if (log_failed_) return false;
+  if (status.IsIncomplete()) return true;  // writes wait for a compaction, which has failed
+  return status.severity() == rocksdb::Status::Severity::kSoftError ||
+         status.severity() == rocksdb::Status::Severity::kHardError;
 }
 
 // RocksDB's own way on from a full disk begins compactions while it waits for them to end.
@@ -42,15 +53,15 @@ void Recovery::Stop() {
 Status Recovery::Resume() {
   if (resuming_.valid()) return last_ = Await(std::chrono::milliseconds(0));
   const uint64_t errors = Property(rocksdb::DB::Properties::kBackgroundErrors);
-  if (errors == seen_) return last_ = OkStatus();
+  if (errors == seen_ && !listener_->holds_back()) return last_ = OkStatus();
   const int64_t now = clock_.TicksMicros();
-  if (now - tried_at_ < kIntervalMicros) return last_.ok() ? Stopped(kFailed) : last_;
+  if (now - tried_at_ < kIntervalMicros) return last_.ok() ? Stopped() : last_;
   tried_at_ = now;
   // RocksDB's Resume waits for flushes and compactions, and a compaction that finds too little
   // space while it does is begun again each second, for good. Before, none begins.
   if (listener_->holds_back() && (Property(rocksdb::DB::Properties::kNumRunningFlushes) > 0 ||
                                   Property(rocksdb::DB::Properties::kNumRunningCompactions) > 0))
-    return last_ = Stopped(kFailed);
+    return last_ = Stopped();
   resuming_after_ = errors;
   try {
     // On a thread of its own: it flushes, and writes must be answered meanwhile.
@@ -62,7 +73,7 @@ Status Recovery::Resume() {
 }
 
 Status Recovery::Await(std::chrono::milliseconds most) {
-  if (resuming_.wait_for(most) != std::future_status::ready) return Stopped(kFailed);
+  if (resuming_.wait_for(most) != std::future_status::ready) return Stopped();
   const rocksdb::Status status = resuming_.get();
   if (!status.ok()) return Stopped(status.ToString());
   seen_ = resuming_after_;

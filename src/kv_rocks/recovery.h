@@ -26,9 +26,13 @@ class ErrorListener final : public rocksdb::EventListener {
   void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override;
   // Whether an error holds back flushes and compactions, besides writes.
   bool holds_back() const { return holds_back_; }
+  // Whether the write with this status, not OK, was refused for an earlier error of a flush or
+  // compaction, before it touched the log or the memtables.
+  bool Refused(const rocksdb::Status& status) const;
 
  private:
   std::atomic<bool> holds_back_ = false;
+  std::atomic<bool> log_failed_ = false;
 };
 
 // Not thread-safe. The database must outlive it.
@@ -40,13 +44,15 @@ class Recovery {
   // OK if no flush or compaction has failed, or RocksDB has resumed since; else why writes must
   // wait. Returns within some 50 ms.
   Status Resume();
+  // The same for a write that the error has refused, before RocksDB counts it.
+  Status Refusal() { return last_ = Stopped(); }
   // Ends what Resume has begun, and the work of the database with it. Idempotent.
   void Stop();
 
  private:
   Status Await(std::chrono::milliseconds most);
   uint64_t Property(const std::string& name) const;
-  Status Stopped(const std::string& why) const;
+  Status Stopped(const std::string& why = "a flush or compaction failed") const;
 
   rocksdb::DB* const db_;
   const std::string path_;

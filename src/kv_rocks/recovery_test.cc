@@ -11,11 +11,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "kv/engine.h"
 #include "kv_rocks/rocks_engine.h"
@@ -46,6 +49,8 @@ class NarrowDisk final : public rocksdb::FileSystemWrapper {
   // FailFlush.
   void Fill() { full_ = true; }
   void FailFlush() { fails_ = true; }
+  // From now on the log has no room.
+  void FailLog() { log_fails_ = true; }
   // Lets the compaction that runs find out.
   void EndCompaction() { ends_ = true; }
   bool compacting() const { return compacting_; }
@@ -61,19 +66,19 @@ class NarrowDisk final : public rocksdb::FileSystemWrapper {
                            std::unique_ptr<rocksdb::FSWritableFile>* file,
                            IODebugContext* debug) override {
     IOStatus status = FileSystemWrapper::NewWritableFile(path, options, file, debug);
-    if (status.ok() && path.ends_with(".sst"))
-      *file = std::make_unique<Table>(std::move(*file), this);
+    if (status.ok() && (path.ends_with(".sst") || path.ends_with(".log")))
+      *file = std::make_unique<File>(std::move(*file), this, path.ends_with(".log"));
     return status;
   }
 
  private:
-  class Table final : public rocksdb::FSWritableFileOwnerWrapper {
+  class File final : public rocksdb::FSWritableFileOwnerWrapper {
    public:
-    Table(std::unique_ptr<rocksdb::FSWritableFile> file, NarrowDisk* disk)
-        : FSWritableFileOwnerWrapper(std::move(file)), disk_(disk) {}
+    File(std::unique_ptr<rocksdb::FSWritableFile> file, NarrowDisk* disk, bool log)
+        : FSWritableFileOwnerWrapper(std::move(file)), disk_(disk), log_(log) {}
     IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
                     IODebugContext* debug) override {
-      if (!disk_->MayWrite()) return IOStatus::NoSpace();
+      if (log_ ? disk_->log_fails_.load() : !disk_->MayWrite()) return IOStatus::NoSpace();
       return FSWritableFileOwnerWrapper::Append(data, options, debug);
     }
     IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
@@ -83,6 +88,7 @@ class NarrowDisk final : public rocksdb::FileSystemWrapper {
 
    private:
     NarrowDisk* const disk_;
+    const bool log_;
   };
 
   static void Await(const std::atomic<bool>& state) {
@@ -103,6 +109,7 @@ class NarrowDisk final : public rocksdb::FileSystemWrapper {
   std::atomic<bool> full_ = false;
   std::atomic<bool> fails_ = false;
   std::atomic<bool> ends_ = false;
+  std::atomic<bool> log_fails_ = false;
   std::atomic<bool> compacting_ = false;
   std::atomic<bool> flushing_ = false;
 };
@@ -114,46 +121,157 @@ class NarrowEnv final : public rocksdb::EnvWrapper {
   const char* Name() const override { return "NarrowEnv"; }
 };
 
-TEST(Recovery, ACompactionWithoutRoomHoldsNoWrite) {
-  const TemporaryDirectory directory;
-  const auto narrow = std::make_shared<NarrowDisk>();
-  NarrowDisk& disk = *narrow;
-  NarrowEnv env(narrow);
-  auto opened = OpenRocks(
-      {.path = directory.store(), .memory_budget_bytes = 8 << 20, .sync = false, .env = &env});
-  ASSERT_TRUE(opened.ok()) << opened.error().message();
-  kv::Engine& engine = **opened;
-  int written = 0;
-  const auto put = [&] {
+class Recovery : public testing::Test {
+ protected:
+  void SetUp() override { Open(); }
+  void Open() {
+    engine_.reset();
+    auto opened = OpenRocks({.path = directory_.store(),
+                             .memory_budget_bytes = 8 << 20,
+                             .sync = false,
+                             .free_bytes = [this](const std::string&) { return free_.load(); },
+                             .env = &env_});
+    ASSERT_TRUE(opened.ok()) << opened.error().message();
+    engine_ = std::move(*opened);
+  }
+  static kv::Batch Put(std::string key, size_t bytes = 50'000) {
     kv::Batch batch;
-    const std::string key = std::to_string(written++ * 7919 % 10007);
-    batch.puts.push_back({kTablet, key, std::string(kv::kStampBytes + 50'000, 'v')});
-    auto done = std::make_shared<std::promise<bool>>();
-    engine.Apply(std::move(batch), [done](Result<uint64_t> stamp) { done->set_value(stamp.ok()); });
-    std::future<bool> future = done->get_future();
+    batch.puts.push_back({kTablet, std::move(key), std::string(kv::kStampBytes + bytes, 'v')});
+    return batch;
+  }
+  Result<uint64_t> Write(kv::Batch batch) {
+    auto done = std::make_shared<std::promise<Result<uint64_t>>>();
+    engine_->Apply(std::move(batch),
+                   [done](Result<uint64_t> stamp) { done->set_value(std::move(stamp)); });
+    auto future = done->get_future();
     if (future.wait_for(std::chrono::seconds(60)) == std::future_status::ready) return future.get();
     ADD_FAILURE() << "a write is held";
     std::abort();  // so is the end of the store
-  };
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-  const auto in_time = [&] { return std::chrono::steady_clock::now() < end; };
-  while (!disk.compacting() && in_time()) ASSERT_TRUE(put());
-  disk.Fill();
-  while (!disk.flushing() && in_time()) put();
-  ASSERT_TRUE(disk.flushing());
-  // Nothing is written while it fails: a write to the log that the failure meets ends all writes.
-  disk.FailFlush();
-  while (engine.Health().ok() && in_time())
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  bool WriteNext() { return Write(Put(std::to_string(written_++ * 7919 % 10007))).ok(); }
+  bool Has(const std::string& key) {
+    std::string value;
+    const Result<bool> found = engine_->Get(kTablet, key, kv::Tier::kAny, &value);
+    EXPECT_TRUE(found.ok());
+    return found.ok() && *found;
+  }
+  template <typename Condition>
+  void AwaitTrue(Condition condition) {
+    while (!condition() && InTime()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ASSERT_TRUE(condition());
+  }
+  bool InTime() const { return std::chrono::steady_clock::now() < end_; }
+  // How often RocksDB has said so of `what`, each time when the error was in force.
+  int Errors(const std::string& what) const {
+    std::ifstream log(directory_.store() + "/LOG");
+    const std::string text((std::istreambuf_iterator<char>(log)), std::istreambuf_iterator<char>());
+    const std::string line = "Waiting after background " + what + " error";
+    int errors = 0;
+    for (size_t at = 0; (at = text.find(line, at)) != std::string::npos; ++at) ++errors;
+    return errors;
+  }
+  // Queues the batches while the committer is busy, so that they are one group.
+  void ApplyTogether(kv::Batch first, kv::ApplyDone first_done, kv::Batch second,
+                     kv::ApplyDone second_done) {
+    std::promise<void> held, queued;
+    engine_->Apply(Put("held", 1), [&held, go_on = queued.get_future()](Result<uint64_t>) {
+      held.set_value();
+      go_on.wait();
+    });
+    held.get_future().wait();
+    engine_->Apply(std::move(first), std::move(first_done));
+    engine_->Apply(std::move(second), std::move(second_done));
+    queued.set_value();
+  }
+
+  const TemporaryDirectory directory_;
+  const std::shared_ptr<NarrowDisk> narrow_ = std::make_shared<NarrowDisk>();
+  NarrowDisk& disk_ = *narrow_;
+  NarrowEnv env_{narrow_};
+  std::atomic<uint64_t> free_ = uint64_t{1} << 40;
+  std::unique_ptr<kv::Engine> engine_;
+  int written_ = 0;
+  const std::chrono::steady_clock::time_point end_ =
+      std::chrono::steady_clock::now() + std::chrono::seconds(120);
+};
+
+TEST_F(Recovery, ACompactionWithoutRoomHoldsNoWrite) {
+  while (!disk_.compacting() && InTime()) ASSERT_TRUE(WriteNext());
+  disk_.Fill();
+  while (!disk_.flushing() && InTime()) WriteNext();
+  ASSERT_TRUE(disk_.flushing());
+  disk_.FailFlush();
+  AwaitTrue([this] { return !engine_->Health().ok(); });
   // Refused while the compaction runs, then taken again.
-  EXPECT_FALSE(put());
-  disk.EndCompaction();
+  EXPECT_FALSE(WriteNext());
+  disk_.EndCompaction();
   int taken = 0;
-  while (taken < 5 && in_time()) {
-    taken += put() ? 1 : 0;
+  while (taken < 5 && InTime()) {
+    taken += WriteNext() ? 1 : 0;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_EQ(taken, 5);
+}
+
+// The flush fails when the committer has found the store writable, before it writes.
+TEST_F(Recovery, AWriteThatMeetsTheErrorOfAFlushIsRefusedAndNoMore) {
+  const auto add = [](kv::Batch batch) {
+    batch.adds.push_back({kTablet, "counter", 1});
+    return batch;
+  };
+  const Result<uint64_t> before = Write(add(Put("before")));
+  ASSERT_TRUE(before.ok());
+  disk_.Fill();
+  while (!disk_.flushing() && InTime()) ASSERT_TRUE(WriteNext());
+  kv::Batch guarded = Put("guarded");
+  guarded.guards.push_back({kTablet, "before", 1 + *before});
+  const auto fate = std::make_shared<kv::BatchFate>();
+  kv::Batch met = add(Put("met"));
+  met.fate = fate;
+  std::promise<Result<uint64_t>> answer;
+  const auto fail = [&](Result<uint64_t>) {
+    disk_.FailFlush();
+    AwaitTrue([this] { return Errors("flush") > 0; });
+  };
+  const auto take = [&](Result<uint64_t> stamp) {
+    fate->failed = !stamp.ok();
+    answer.set_value(std::move(stamp));
+  };
+  ApplyTogether(std::move(guarded), fail, std::move(met), take);
+  const Result<uint64_t> refused = answer.get_future().get();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::kUnavailable) << refused.error().message();
+  EXPECT_FALSE(Has("met"));
+  disk_.EndCompaction();
+  AwaitTrue([this] { return engine_->Health().ok(); });
+
+  kv::Batch builds_on = Put("builds on");
+  builds_on.after.push_back(fate);
+  EXPECT_EQ(Write(std::move(builds_on)).error().code(), ErrorCode::kUnavailable);
+  Result<uint64_t> later = Write(add(Put("later")));
+  while (!later.ok() && InTime()) later = Write(add(Put("later")));
+  ASSERT_TRUE(later.ok()) << later.error().message();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(Has("before") && Has("held") && Has("later"));
+    EXPECT_FALSE(Has("met") || Has("guarded") || Has("builds on"));
+    std::string value;
+    ASSERT_TRUE(*engine_->Get(kTablet, "counter", kv::Tier::kAny, &value));
+    EXPECT_EQ(kv::CounterOf(value).value(), 2);
+    Open();
+  }
+  const Result<uint64_t> last = Write(Put("last"));
+  ASSERT_TRUE(last.ok());
+  EXPECT_GT(*last, *later);
+}
+
+TEST_F(Recovery, AWriteThatTheLogHasNoRoomForEndsAllWrites) {
+  ASSERT_TRUE(Write(Put("before")).ok());
+  disk_.FailLog();
+  EXPECT_EQ(Write(Put("met")).error().code(), ErrorCode::kOutcomeUnknown);
+  const Result<uint64_t> later = Write(Put("later"));
+  EXPECT_THAT(later.error().message(), testing::HasSubstr("restart the server"));
+  EXPECT_FALSE(engine_->Health().ok());
+  EXPECT_TRUE(Has("before"));
 }
 
 }  // namespace
