@@ -44,8 +44,8 @@ bool MakesRoom(const kv::Batch& batch) {
 
 Committer::Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families,
                      const RocksOptions& options, ValueCache& cache,
-                     std::shared_ptr<const ErrorListener> errors, uint64_t last_stamp,
-                     Status read_only)
+                     std::shared_ptr<const ErrorListener> errors,
+                     std::shared_ptr<CompactionRoom> room, uint64_t last_stamp, Status read_only)
     : db_(db),
       families_(families),
       options_(options),
@@ -58,6 +58,7 @@ Committer::Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHan
       mark_(read_only.ok() ? std::make_unique<SyncedMark>(options.path) : nullptr),
       read_only_(std::move(read_only)),
       errors_(std::move(errors)),
+      room_(std::move(room)),
       published_stamp_(last_stamp),
       thread_([this] { Run(); }) {}
 
@@ -308,8 +309,12 @@ Status Committer::CheckWritable() {
   if (!read_only_.ok()) return read_only_;
   Status status = CheckFreeSpace();
   if (status.ok() || free_ >= kLeastFreeBytes) {
-    stopped_ = recovery_.Resume();
+    narrow_ = room_->Check(db_, families_, free_);
+    // While a compaction waits for space, its error stays: for that RocksDB takes writes, and holds
+    // none back for the sake of compactions.
+    stopped_ = narrow_.ok() || errors_->holds_back() ? recovery_.Resume() : OkStatus();
     if (status.ok()) status = stopped_;
+    if (status.ok()) status = narrow_;
   }
   if (status.ok() != Health().ok()) {
     if (status.ok()) LogInfo("store takes writes again");
@@ -321,13 +326,15 @@ Status Committer::CheckWritable() {
 // Whether the batch may go into the space that is kept from others. The ballast goes when that is
 // used up too.
 bool Committer::MayMakeRoom(const kv::Batch& batch) {
-  if (!read_only_.ok() || full_.ok() || !stopped_.ok() || !MakesRoom(batch)) return false;
+  if (!read_only_.ok() || (full_.ok() && narrow_.ok()) || !stopped_.ok() || !MakesRoom(batch))
+    return false;
   const uint64_t bytes = BatchBytes(batch);
   // The last look may be old, and much may have come back since.
   if (free_ < kLeastFreeBytes + bytes) free_ = space_.Free();
   if (free_ < kLeastFreeBytes + bytes && space_.GiveUpBallast()) free_ = space_.Free();
   if (free_ < kLeastFreeBytes + bytes) return false;
   *free_ -= bytes;  // until the next probe
+  room_->NoteDelete();
   return true;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "kv_rocks/compaction_room.h"
 #include "kv_rocks/disk_space.h"
 #include "kv_rocks/group_state.h"
 #include "kv_rocks/recovery.h"
@@ -32,7 +33,8 @@ class Committer {
  public:
   Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families,
             const RocksOptions& options, ValueCache& cache,
-            std::shared_ptr<const ErrorListener> errors, uint64_t last_stamp, Status read_only);
+            std::shared_ptr<const ErrorListener> errors, std::shared_ptr<CompactionRoom> room,
+            uint64_t last_stamp, Status read_only);
   ~Committer() { Stop(); }
 
   // As Engine::Apply.
@@ -78,8 +80,10 @@ class Committer {
   std::vector<uint64_t> changed_prefixes_;  // of the group, each once
   Status read_only_;                        // not OK, for good, after a failed write to the log
   const std::shared_ptr<const ErrorListener> errors_;
+  const std::shared_ptr<CompactionRoom> room_;
   Status full_;
   Status stopped_;                // a flush or compaction failed
+  Status narrow_;                 // a compaction waits for space
   std::optional<uint64_t> free_;  // at the last probe
   int64_t probed_at_ = INT64_MIN / 2;
   uint64_t bytes_since_probe_ = 0;

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "kv/engine.h"
+#include "kv/reclaim.h"
 #include "kv_rocks/rocks_engine.h"
 #include "kv_rocks/temporary_directory.h"
 
@@ -53,6 +54,10 @@ class NarrowDisk final : public rocksdb::FileSystemWrapper {
   void FailLog() { log_fails_ = true; }
   // Lets the compaction that runs find out.
   void EndCompaction() { ends_ = true; }
+  // There is room for everything again.
+  void Widen() { wide_ = true; }
+  // Times that compactions have written something.
+  int compaction_writes() const { return compaction_writes_; }
   bool compacting() const { return compacting_; }
   bool flushing() const { return flushing_; }
 
@@ -97,11 +102,13 @@ class NarrowDisk final : public rocksdb::FileSystemWrapper {
   }
   bool MayWrite() {
     if (InCompaction()) {
+      ++compaction_writes_;
+      if (wide_) return true;
       compacting_ = true;
       Await(ends_);
       return false;
     }
-    if (!full_ || flushing_.exchange(true)) return true;
+    if (wide_ || !full_ || flushing_.exchange(true)) return true;
     Await(fails_);
     return false;
   }
@@ -110,6 +117,8 @@ class NarrowDisk final : public rocksdb::FileSystemWrapper {
   std::atomic<bool> fails_ = false;
   std::atomic<bool> ends_ = false;
   std::atomic<bool> log_fails_ = false;
+  std::atomic<bool> wide_ = false;
+  std::atomic<int> compaction_writes_ = 0;
   std::atomic<bool> compacting_ = false;
   std::atomic<bool> flushing_ = false;
 };
@@ -170,6 +179,15 @@ class Recovery : public testing::Test {
     for (size_t at = 0; (at = text.find(line, at)) != std::string::npos; ++at) ++errors;
     return errors;
   }
+  // Writes until a compaction has failed for want of space, and some more have been refused. The
+  // disk has a little more free than the reserve of writes.
+  void WriteUntilACompactionFails() {
+    free_ = 65 << 20;
+    disk_.EndCompaction();
+    while (engine_->Health().ok() && InTime()) WriteNext();
+    ASSERT_FALSE(engine_->Health().ok());
+    EXPECT_THAT(engine_->Health().error().message(), testing::HasSubstr("a compaction needs"));
+  }
   // Queues the batches while the committer is busy, so that they are one group.
   void ApplyTogether(kv::Batch first, kv::ApplyDone first_done, kv::Batch second,
                      kv::ApplyDone second_done) {
@@ -211,6 +229,41 @@ TEST_F(Recovery, ACompactionWithoutRoomHoldsNoWrite) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_EQ(taken, 5);
+}
+
+TEST_F(Recovery, ACompactionThatDoesNotFitHoldsWritesUntilThereIsSpace) {
+  WriteUntilACompactionFails();
+  const int writes = disk_.compaction_writes();
+  const int errors = Errors("compaction");
+  // RocksDB begins it again and again; it does not get so far as to write, and no write is taken.
+  while (Errors("compaction") < errors + 3 && InTime()) {
+    const Result<uint64_t> refused = Write(Put("refused"));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code(), ErrorCode::kUnavailable);
+    kv::Batch deletes;
+    deletes.deletes.push_back({kTablet, "0"});
+    EXPECT_TRUE(Write(std::move(deletes)).ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(disk_.compaction_writes(), writes);
+  EXPECT_FALSE(Has("0"));
+
+  disk_.Widen();
+  free_ = 1 << 30;
+  AwaitTrue([this] { return engine_->Health().ok(); });
+  EXPECT_TRUE(WriteNext());
+  AwaitTrue([&] { return disk_.compaction_writes() > writes; });
+}
+
+// There is no more space than before, but nothing to compact either.
+TEST_F(Recovery, ADroppedTableEndsTheWaitForSpace) {
+  WriteUntilACompactionFails();
+  disk_.Widen();
+  std::atomic<bool> stop = false;
+  Result<uint64_t> freed = engine_->reclaimer()->Reclaim(kTablet, &stop);
+  EXPECT_TRUE(freed.ok()) << freed.error().message();
+  AwaitTrue([this] { return engine_->Health().ok(); });
+  EXPECT_TRUE(WriteNext());
 }
 
 // The flush fails when the committer has found the store writable, before it writes.

@@ -109,7 +109,7 @@ class RocksEngine final : public kv::Engine,
         families_(std::move(families)),
         db_(std::move(db)),
         cache_(tuning_.value_cache_bytes, tuning_.items_prefix_bytes),
-        committer_(db_.get(), families_, options, cache_, tuning_.errors, last_stamp,
+        committer_(db_.get(), families_, options, cache_, tuning_.errors, tuning_.room, last_stamp,
                    std::move(read_only)) {}
 
   ~RocksEngine() override {

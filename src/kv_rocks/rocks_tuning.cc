@@ -12,6 +12,7 @@
 #include <memory>
 #include <thread>
 
+#include "kv_rocks/disk_space.h"
 #include "kv_rocks/encrypted_files.h"
 #include "kv_rocks/spare_descriptors.h"
 
@@ -71,6 +72,8 @@ Tuning MakeTuning(const RocksOptions& options) {
     tuning.env = MakeEncryptedEnv(*db.env, options.keys);
     db.env = tuning.env.get();
   }
+  tuning.room_env = CompactionRoom::MakeEnv(*db.env);
+  db.env = tuning.room_env.get();
   db.create_if_missing = true;
   db.create_missing_column_families = true;
   db.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(memtables, tuning.cache);
@@ -96,6 +99,9 @@ Tuning MakeTuning(const RocksOptions& options) {
   db.max_bgerror_resume_count = 0;  // the committer resumes, when there is space again
   tuning.errors = std::make_shared<ErrorListener>();
   db.listeners.push_back(tuning.errors);
+  tuning.room = std::make_shared<CompactionRoom>(
+      options.path, [options] { return DiskSpace(options).Free(); }, options.reserve_free_bytes);
+  db.listeners.push_back(tuning.room);
 
   db.statistics = rocksdb::CreateDBStatistics();
   db.statistics->set_stats_level(rocksdb::StatsLevel::kExceptHistogramOrTimers);

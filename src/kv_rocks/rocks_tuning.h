@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "kv/engine.h"
 #include "kv/fixed_bytes.h"
+#include "kv_rocks/compaction_room.h"
 #include "kv_rocks/recovery.h"
 #include "kv_rocks/rocks_engine.h"
 
@@ -35,7 +36,9 @@ inline constexpr size_t kTabletBytes = 4;
 struct Tuning {
   std::shared_ptr<rocksdb::Env> base_env;  // unless the options name one
   std::shared_ptr<rocksdb::Env> env;       // in front of it, with keys
+  std::shared_ptr<rocksdb::Env> room_env;  // in front of both
   std::shared_ptr<ErrorListener> errors;
+  std::shared_ptr<CompactionRoom> room;
   rocksdb::DBOptions db;
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   std::shared_ptr<rocksdb::Cache> cache;
