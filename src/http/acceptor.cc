@@ -203,10 +203,11 @@ void Acceptor::Deal(UniqueFd fd, const ClientAddress& address, Door door) {
   };
   bool extra = full();
   if (extra) {
-    // Idle connections make room; those of other loops do so for the next one that comes.
+    // Idle connections make room, and half headers; those of other loops do so for the next one
+    // that comes.
     for (size_t i = 1; i < loops_.size(); ++i)
-      loops_[i]->Post([loop = loops_[i]] { loop->CloseOldestIdle(); });
-    loops_.front()->CloseOldestIdle();
+      loops_[i]->Post([loop = loops_[i]] { loop->CloseOldestWaiting(); });
+    loops_.front()->CloseOldestWaiting();
     extra = full();
   }
   if (extra && shared.extra_connections.load(std::memory_order_relaxed) >= kExtraConnections &&

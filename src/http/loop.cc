@@ -29,8 +29,10 @@ constexpr int64_t kCloseStuckMicros = 100'000;
 constexpr int64_t kSlowBodyMicros = 2'000'000;
 constexpr int64_t kRefuseSlowMicros = 20'000;
 constexpr int64_t kShortestExtraMicros = 100'000;
-// The shortest time after which an idle connection is closed on a full server.
+// The shortest times after which an idle connection, and one with half a header, are closed on a
+// full server.
 constexpr int64_t kShortestIdleMicros = 10'000'000;
+constexpr int64_t kShortestHeaderMicros = 1'000'000;
 constexpr int64_t kNeverMicros = int64_t{1} << 60;
 // Who brings more than so much is busy: its own next work is not to wait for the replies.
 constexpr size_t kStandInTasks = 1;
@@ -377,13 +379,17 @@ bool Loop::CloseOldestExtra() {
   return false;
 }
 
-bool Loop::CloseOldestIdle() {
-  const List& list = deadlines_[static_cast<int>(Deadline::kIdle)];
-  if (list.first == nullptr ||
-      list.first->deadline_ticks_ - list.length_micros > now_ticks_ - kShortestIdleMicros)
-    return false;
-  list.first->Close();
-  return true;
+bool Loop::CloseOldestWaiting() {
+  const auto close_first = [this](Deadline kind, int64_t shortest_micros) {
+    const List& list = deadlines_[static_cast<int>(kind)];
+    if (list.first == nullptr ||
+        list.first->deadline_ticks_ - list.length_micros > now_ticks_ - shortest_micros)
+      return false;
+    list.first->Close();
+    return true;
+  };
+  return close_first(Deadline::kIdle, kShortestIdleMicros) ||
+         close_first(Deadline::kHeader, kShortestHeaderMicros);
 }
 
 void Loop::BeginDrain() {

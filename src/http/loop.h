@@ -139,9 +139,10 @@ class Loop final : public Executor {
   // Closes the extra connection that was adopted first, if that was not just now: it had the time
   // to send a short request. False if none was closed.
   bool CloseOldestExtra();
-  // Closes the connection that has been idle for longest, if that is ten seconds or more. False if
-  // none was closed.
-  bool CloseOldestIdle();
+  // On a full server: closes the connection that has been idle for longest, if that is ten seconds
+  // or more, else the one whose header has been incomplete for longest, if that is a second or
+  // more. False if none was closed.
+  bool CloseOldestWaiting();
   // Takes one step of a handshake from this round's share. False: there is none left, and the
   // requests of other connections go first.
   bool TakeHandshakeStep() { return handshake_steps_left_-- > 0; }

@@ -52,6 +52,31 @@ TEST_F(ServerConnectionsTest, UnusedConnectionsMakeRoomWhenThereIsNone) {
   EXPECT_EQ(second.Ask(Post("5")).status, 200);
 }
 
+TEST_F(ServerConnectionsTest, HalfHeadersMakeRoomWhenThereIsNone) {
+  ManualClock manual;
+  ServerOptions options;
+  options.max_connections = 3;
+  options.threads = 1;
+  auto server = ServeEcho(options, manual);
+  const std::string half = "POST / HTTP/1.1\r\nHost: h\r\nContent-";
+  TestClient busy(server->port()), first(server->port()), second(server->port());
+  // What the others have sent is read by then: a connection that the round of the first reply has
+  // taken has its turn before the second request.
+  const auto all_read = [&] {
+    return busy.Ask(Post("1")).status == 200 && busy.Ask(Post("1")).status == 200;
+  };
+  ASSERT_TRUE(first.Send(half) && all_read());
+  manual.AdvanceMicros(500'000);
+  ASSERT_TRUE(second.Send(half) && all_read());
+  EXPECT_EQ(TestClient(server->port()).Ask(Post("2")).status, 503);
+  manual.AdvanceMicros(600'000);
+  TestClient third(server->port());
+  EXPECT_EQ(third.Ask(Post("3")).status, 200);
+  EXPECT_TRUE(first.ReadEnd());
+  EXPECT_EQ(second.Ask("Length: 1\r\n\r\n4").status, 200);
+  EXPECT_TRUE(all_read());
+}
+
 TEST_F(ServerConnectionsTest, AFullServerStillAnswersTheTargetsThatAreAlwaysServed) {
   ServerOptions options;
   options.max_connections = 1;
