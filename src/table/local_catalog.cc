@@ -87,7 +87,9 @@ void LocalCatalog::Create(TableDescriptor descriptor, Done done, Check check) {
       done(AlreadyExists(descriptor.name));
       return;
     }
-    if (Status checked = check ? check(descriptor) : OkStatus(); !checked.ok()) {
+    Status checked = check ? check(descriptor) : OkStatus();
+    if (checked.ok()) checked = bound_.Check([this] { return List(); }, nullptr, descriptor);
+    if (!checked.ok()) {
       EndChange();
       done(std::move(checked).error());
       return;
@@ -140,6 +142,9 @@ void LocalCatalog::Alter(std::string name, Alteration asked) {
     } else {
       a.next = std::make_shared<Table>(*a.current);
       changed = a.change(&a.next->descriptor);
+      if (changed.ok())
+        changed =
+            bound_.Check([this] { return List(); }, &a.current->descriptor, a.next->descriptor);
     }
     if (!changed.ok()) {
       EndChange();

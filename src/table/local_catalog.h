@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "table/catalog.h"
+#include "table/definition_account.h"
 
 namespace stator::table {
 
@@ -42,6 +43,7 @@ class LocalCatalog final : public Catalog {
 
   SpaceReclaimer& space_;
   history::ChangeClock& change_clock_;
+  DefinitionBound bound_;        // under the catalog's latch
   uint32_t next_tablet_id_ = 1;  // of tables, global indexes and streams; under the catalog's latch
 };
 

@@ -405,6 +405,7 @@ Result<SharedCatalog::CatalogEdit> SharedCatalog::EditOfCreate(TableDescriptor* 
   if (check) {
     TRY(check(*descriptor));
   }
+  TRY(bound_.Check([this] { return List(); }, nullptr, *descriptor));
   const auto global = std::count_if(descriptor->indexes.begin(), descriptor->indexes.end(),
                                     [](const IndexDescriptor& index) { return index.is_global(); });
   ASSIGN_OR_RETURN(uint32_t id, ReserveTablets(2 + static_cast<uint32_t>(global)));
@@ -448,6 +449,7 @@ Result<std::optional<SharedCatalog::CatalogEdit>> SharedCatalog::EditOfAlteratio
   if (current == nullptr) return NotFound(name);
   TableDescriptor next = current->descriptor;
   TRY(alteration.change(&next));
+  TRY(bound_.Check([this] { return List(); }, &current->descriptor, next));
   std::vector<stream::StreamDescriptor> streams =
       NextStreams(current->descriptor, &next, alteration.change_stream);
   // Whoever was faster may have done the same.

@@ -27,6 +27,7 @@
 #include "base/random.h"
 #include "table/catalog.h"
 #include "table/catalog_snapshot.h"
+#include "table/definition_account.h"
 
 namespace stator::table {
 
@@ -98,7 +99,8 @@ class SharedCatalog final : public Catalog {
   std::map<std::string, Leftover> leftovers_;  // "dropped/" entries that were seen
   WorkPredicate may_work_;
   kv::Bulletin::Listener listener_;
-  SeededRandom change_names_;  // under the catalog's latch
+  SeededRandom change_names_;  // this and the next: under the catalog's latch
+  DefinitionBound bound_;
 };
 
 }  // namespace stator::table

@@ -10,6 +10,7 @@
 
 #include "table/catalog_entry.h"
 #include "table/catalog_snapshot.h"
+#include "table/definition_account.h"
 #include "table/test_cluster.h"
 #include "table/test_indexes.h"
 
@@ -57,6 +58,17 @@ TEST(SharedCatalog, AnotherProcessKnowsATableWhenItsCreatorIsAnswered) {
   }
   ASSERT_TRUE(cluster[1].Drop().ok());
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(cluster[i].store->Find("tab"), nullptr) << i;
+}
+
+TEST(SharedCatalog, EveryProcessCountsTheDefinitionsOfAll) {
+  Cluster cluster(2);
+  TableDescriptor table = indexes::Describe();
+  DefinitionAccount::SetMost(DefinitionAccount::BytesOf(table) + 5000);
+  EXPECT_TRUE(cluster[0].Create(table).ok());
+  table.name = "more";
+  EXPECT_EQ(cluster[1].Create(table).error().code(), ErrorCode::kLimitExceeded);
+  DefinitionAccount::SetMost(kMostDefinitionBytes);
+  EXPECT_TRUE(cluster[1].Create(table).ok());
 }
 
 TEST(SharedCatalog, OneOfSeveralCreatorsWins) {

@@ -1,0 +1,114 @@
+#include "table/definition_account.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "table/table_name.h"
+
+namespace stator::table {
+namespace {
+
+// Measured: 30,000 tables with a key, and 300 with 20 global indexes.
+constexpr uint64_t kTableBytes = 10'000;
+constexpr uint64_t kGlobalIndexBytes = 9'000;
+constexpr uint64_t kLocalIndexBytes = 1'000;
+constexpr uint64_t kTextBytes = 64;  // of each text, besides what stands in it
+constexpr uint64_t kTargetBytes = 1'000;
+
+std::atomic<uint64_t> most_bytes = kMostDefinitionBytes;
+
+uint64_t BytesOf(const std::map<std::string, std::string>& tags) {
+  uint64_t bytes = 0;
+  for (const auto& [key, value] : tags) bytes += 2 * kTextBytes + key.size() + value.size();
+  return bytes;
+}
+
+uint64_t BytesOf(const AutoScalingRules& rules) {
+  uint64_t bytes = 0;
+  for (const std::optional<ScalableTarget>* target : {&rules.read_target, &rules.write_target}) {
+    if (!*target) continue;
+    bytes += kTargetBytes + (*target)->role_arn.size() + BytesOf((*target)->tags);
+    if (const auto& policy = (*target)->policy) bytes += kTextBytes + policy->name.size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void DefinitionAccount::SetMost(uint64_t bytes) { most_bytes = bytes; }
+
+uint64_t DefinitionAccount::BytesOf(const TableDescriptor& table) {
+  uint64_t bytes = kTableBytes + table.name.size() + table::BytesOf(table.tags) +
+                   table::BytesOf(table.auto_scaling);
+  for (const model::KeyAttribute& attribute : table.attribute_definitions)
+    bytes += kTextBytes + attribute.name.size();
+  for (const IndexDescriptor& index : table.indexes) {
+    bytes += (index.is_global() ? kGlobalIndexBytes : kLocalIndexBytes) + index.name.size();
+    bytes += table::BytesOf(index.auto_scaling);
+    for (const std::string& name : index.non_key_attributes) bytes += kTextBytes + name.size();
+  }
+  return bytes;
+}
+
+Status DefinitionAccount::Check(const TableDescriptor* before, const TableDescriptor& next) const {
+  const uint64_t had = before == nullptr ? 0 : BytesOf(*before);
+  const uint64_t has = BytesOf(next);
+  if (has <= had) return OkStatus();
+  const uint64_t most = most_bytes;
+  const uint64_t all = bytes_ + (has - had);
+  if (all > most) {
+    return Error(ErrorCode::kLimitExceeded,
+                 fmt::format("Subscriber limit exceeded: The definitions of all tables together "
+                             "may have {} bytes, and would have {}: drop tables or indexes",
+                             most, all));
+  }
+  const std::string_view account = AccountIn(next.name);
+  const auto mine = of_accounts_.find(account);
+  const uint64_t own = (mine == of_accounts_.end() ? 0 : mine->second) + (has - had);
+  const uint64_t accounts = of_accounts_.size() + (mine == of_accounts_.end() ? 1 : 0);
+  const uint64_t share = most / 2 / accounts;
+  if (accounts > 1 && all > most / 2 && own > share) {
+    return Error(ErrorCode::kLimitExceeded,
+                 fmt::format("Subscriber limit exceeded: The definitions of all tables together "
+                             "have more than half of the {} bytes that they may have, so those of "
+                             "one account may have {} bytes, and would have {}: drop tables or "
+                             "indexes",
+                             most, share, own));
+  }
+  return OkStatus();
+}
+
+void DefinitionAccount::Add(const TableDescriptor& table) {
+  const uint64_t bytes = BytesOf(table);
+  bytes_ += bytes;
+  const std::string_view account = AccountIn(table.name);
+  const auto mine = of_accounts_.find(account);
+  if (mine == of_accounts_.end())
+    of_accounts_.emplace(account, bytes);
+  else
+    mine->second += bytes;
+}
+
+Status DefinitionBound::Check(FunctionRef<std::vector<TablePtr>()> all,
+                              const TableDescriptor* before, const TableDescriptor& next) {
+  const uint64_t had = before == nullptr ? 0 : DefinitionAccount::BytesOf(*before);
+  const uint64_t has = DefinitionAccount::BytesOf(next);
+  if (has <= had) return OkStatus();
+  if (checks_left_ > 0 && most_held_ + (has - had) <= most_bytes / 2) {
+    --checks_left_;
+    most_held_ += has - had;
+    return OkStatus();
+  }
+  DefinitionAccount account;
+  for (const TablePtr& table : all()) account.Add(table->descriptor);
+  TRY(account.Check(before, next));
+  most_held_ = account.bytes() + (has - had);
+  checks_left_ = kChecksPerCount;
+  return OkStatus();
+}
+
+}  // namespace stator::table
