@@ -60,7 +60,7 @@ TEST_F(ServerConnectionsTest, HalfHeadersMakeRoomWhenThereIsNone) {
   auto server = ServeEcho(options, manual);
   const std::string half = "POST / HTTP/1.1\r\nHost: h\r\nContent-";
   TestClient busy(server->port()), first(server->port()), second(server->port());
-  // What the others have sent is read by then: a connection that the round of the first reply has
+  // The bytes of the others are read by then: a connection that the round of the first reply has
   // taken has its turn before the second request.
   const auto all_read = [&] {
     return busy.Ask(Post("1")).status == 200 && busy.Ask(Post("1")).status == 200;

@@ -15,11 +15,11 @@ using rocksdb::FileOptions;
 using rocksdb::IODebugContext;
 using rocksdb::IOStatus;
 
-// A compaction that failed is tried again when there is so much more, or an eighth more, than it
-// had, although what it reads is larger: what it writes may be smaller.
+// A compaction that failed is tried again when the free space has grown by this step, or by an
+// eighth, although its input is larger: its output may be smaller.
 constexpr uint64_t kLeastStep = 16 << 20;
-// ... and after deletes, for which no space comes before a compaction: so much later, then twice as
-// much later each time.
+// After deletes, for which no space comes before a compaction, it is tried after the first pause,
+// and each further pause is twice as long.
 constexpr int64_t kFirstPauseMicros = 30'000'000;
 constexpr int64_t kLongestPauseMicros = 600'000'000;
 
@@ -96,7 +96,7 @@ Status CompactionRoom::Check(rocksdb::DB* db,
     MutexLock lock(mutex_);
     waiting = family_;
   }
-  // What failed counts as running until its space is back.
+  // The failed compaction counts as running until its space is back.
   uint64_t pending = 1;
   uint64_t running = 1;
   using Properties = rocksdb::DB::Properties;

@@ -1,5 +1,5 @@
-// What becomes of a compaction that the disk has no room for: RocksDB would fill the disk, give the
-// space back and begin again a second later, for good. Internal to the room.
+// Holds back compactions that the disk has no room for: RocksDB would fill the disk, give the space
+// back and begin again a second later, for good. Internal to the room.
 #pragma once
 
 #include <rocksdb/db.h>

@@ -21,8 +21,8 @@ void ErrorListener::OnBackgroundError(rocksdb::BackgroundErrorReason reason,
   if (reason == rocksdb::BackgroundErrorReason::kMemTable) log_failed_ = true;
 }
 
-// Only what RocksDB's error handler answers with has a severity. What the log's file answers has
-// none, whatever the error handler makes of it afterwards.
+// Only the error handler's answers have a severity. Errors of the log's file have none, whatever
+// the error handler makes of them afterwards.
 bool ErrorListener::Refused(const rocksdb::Status& status) const {
   if (log_failed_) return false;
   if (status.IsIncomplete()) return true;  // writes wait for a compaction, which has failed

@@ -44,7 +44,7 @@ class Recovery {
   // OK if no flush or compaction has failed, or RocksDB has resumed since; else why writes must
   // wait. Returns within some 50 ms.
   Status Resume();
-  // The same for a write that the error has refused, before RocksDB counts it.
+  // Answers like Resume for a write that the error has refused, before RocksDB counts the error.
   Status Refusal() { return last_ = Stopped(); }
   // Ends what Resume has begun, and the work of the database with it. Idempotent.
   void Stop();

@@ -16,14 +16,14 @@
 
 namespace stator::table {
 
-// What all definitions of a store together may have.
+// The bound for all definitions of a store together.
 inline constexpr uint64_t kMostDefinitionBytes = 512ull << 20;
 
 // Not thread-safe.
 class DefinitionAccount {
  public:
-  // About what the table holds while nobody uses it, its meters included. Only what clients define
-  // counts: what the server changes by itself costs nothing.
+  // An estimate of the memory of the idle table, its meters included. Only members that clients
+  // define count: those that the server changes by itself cost nothing.
   static uint64_t BytesOf(const TableDescriptor& table);
   // For tests. `bytes` in the place of kMostDefinitionBytes, in this process.
   static void SetMost(uint64_t bytes);
@@ -44,7 +44,7 @@ class DefinitionAccount {
 // between what has been added, while that is surely less than half of what there may be.
 class DefinitionBound {
  public:
-  // As DefinitionAccount::Check. `all` lists the tables that there are.
+  // Checks like DefinitionAccount::Check. `all` lists the tables that there are.
   Status Check(FunctionRef<std::vector<TablePtr>()> all, const TableDescriptor* before,
                const TableDescriptor& next);
 
