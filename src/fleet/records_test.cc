@@ -42,8 +42,7 @@ TEST(RecordsTest, Beats) {
   placed.datacenter = "dc1";
   placed.rack = "r 2";
   placed.unreached = "ab,cd";
-  EXPECT_TRUE(
-      placed.Encode().ends_with("draining 0\ndatacenter dc1\nrack r 2\nunreached ab,cd\n"));
+  EXPECT_TRUE(placed.Encode().ends_with("draining 0\ndatacenter dc1\nrack r 2\nunreached ab,cd\n"));
   EXPECT_EQ(Beat::Decode(placed.Encode()).value(), placed);
   placed.draining = true;
   EXPECT_EQ(Beat::Decode(placed.Encode())->draining, true);

@@ -39,7 +39,9 @@ class Ownership {
   // Returns who should run a write of all these parts that came to this process. The lowest of those
   // that are contended decides, so all processes that know of the same ones choose the same.
   Owner OwnerOf(std::span<const kv::Unit> units, int64_t now);
-  std::string OwnerOf(const kv::Unit& unit, int64_t now) { return OwnerOf({&unit, 1}, now).process; }
+  std::string OwnerOf(const kv::Unit& unit, int64_t now) {
+    return OwnerOf({&unit, 1}, now).process;
+  }
   // The owner has answered that others than this process write the part too, or that none does. In
   // the latter case this process writes directly again.
   void Told(const kv::Unit& unit, bool contended, int64_t now);

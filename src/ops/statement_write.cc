@@ -106,9 +106,9 @@ void RunHere(Context& ctx, std::shared_ptr<State> state,
 
 void RunStatementWrite(Context& ctx, StatementWrite write,
                        UniqueFunction<void(StatementWriteResult)> done) {
-  auto state = std::make_shared<State>(State{std::move(write.action), write.returning,
-                                             write.counts_index_units, /*measured=*/false, {}});
-  if (Status struck = 
+  auto state = std::make_shared<State>(State{
+      std::move(write.action), write.returning, write.counts_index_units, /*measured=*/false, {}});
+  if (Status struck =
           StrikeRequest(ctx, {state->action.table.get(), nullptr, /*write=*/true, /*single=*/true});
       !struck.ok()) {
     state->result.error = std::move(struck).error();

@@ -276,14 +276,13 @@ TEST(Transactions, ConditionsThatTakeTooLongTogetherAreRefused) {
     for (int i = 0; i < checks; ++i) {
       const std::string key = "pk: 'k" + std::to_string(i) + "'";
       EXPECT_TRUE(world.Put("t", Item("{" + key + ", " + big)).ok());
-      TransactWriteAction& action =
-          request.transact_items.emplace_back().condition_check.emplace();
+      TransactWriteAction& action = request.transact_items.emplace_back().condition_check.emplace();
       action.table_name = "t";
       action.item.bytes = Item("{" + key + "}");
       action.condition_expression = condition;
       action.expression_attribute_values.emplace();
-      action.expression_attribute_values->emplace_back(
-          ":v", Value("'" + std::string(4000, 'a') + "b'"));
+      action.expression_attribute_values->emplace_back(":v",
+                                                       Value("'" + std::string(4000, 'a') + "b'"));
     }
     return world.Call(TransactWriteItems, std::move(request)).error().message();
   };

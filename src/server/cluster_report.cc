@@ -171,9 +171,9 @@ std::string RenderText(const ClusterReport& report) {
   for (const ClusterReport::Process& process : report.processes) {
     if (!process.member.alive) continue;
     for (const std::string& id : Unreached(report, process.member.beat.unreached)) {
-      fmt::format_to(out,
-                     "\n{} does not reach {}: it serves, and writes what it would hand over to it\n",
-                     process.member.id, id);
+      fmt::format_to(
+          out, "\n{} does not reach {}: it serves, and writes what it would hand over to it\n",
+          process.member.id, id);
     }
   }
   fmt::format_to(out, "\n{:<12}  {:<40}  {:>5}  {:>10}  {:>14}  {:>10}\n", "tablet", "of", "parts",

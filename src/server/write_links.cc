@@ -208,8 +208,7 @@ api::WriteOwner WriteLinks::OwnerOf(std::span<const ops::WrittenItem> items) {
 }
 
 bool WriteLinks::Send(const api::WriteOwner& owner, std::span<const ops::WrittenItem> items,
-                      std::string_view operation, std::string_view body,
-                      api::ForwardedDone& done) {
+                      std::string_view operation, std::string_view body, api::ForwardedDone& done) {
   if (body.size() > kMostBodyBytes || operation.size() > 255) return false;
   Result<kv::Unit> unit = UnitOf(items[owner.item]);
   if (!unit.ok() || unit->part.size() > 255) return false;

@@ -353,8 +353,7 @@ Outcome KafkaTopic::Deliver(const Batch& batch) {
   if (!TakeInTurn(batch, bytes, cancelled_, &share)) return not_run("stopped");
   const Result<Fates> fates = Send(messages);
   if (!fates.ok()) return not_run(fates.error().message());
-  const std::optional<size_t> unsent =
-      fates->unsent ? std::optional<size_t>(sent[fates->errors.size()]) : std::nullopt;
+  const size_t unsent = fates->unsent ? sent[fates->errors.size()] : SIZE_MAX;
   sent.resize(fates->errors.size());
   std::vector<bool> taken;
   for (const int error : fates->errors) taken.push_back(error == 0);
@@ -363,7 +362,7 @@ Outcome KafkaTopic::Deliver(const Batch& batch) {
   if (first == batch.changes.size()) return {};
   Outcome outcome = not_run(fates->text);
   outcome.refused =
-      static_cast<size_t>(std::count(taken.begin(), taken.end(), false)) + (unsent ? 1 : 0);
+      static_cast<size_t>(std::count(taken.begin(), taken.end(), false)) + (fates->unsent ? 1 : 0);
   if (IsOfMessage(fates->first_error)) outcome.kind = Kind::kFailed;
   // It is larger than message.max.bytes of the properties.
   outcome.hopeless = outcome.kind == Kind::kFailed && unsent == first;

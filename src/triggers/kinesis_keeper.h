@@ -76,7 +76,7 @@ class KinesisKeeper {
   const Options options_;
   Book book_;
   Trusts trusts_;
-  std::unique_ptr<KinesisClient> asking_;     // null: there is no endpoint
+  std::unique_ptr<KinesisClient> asking_;    // null: there is no endpoint
   std::unique_ptr<KinesisChecker> checker_;  // null under the same condition
   // These belong to the thread:
   std::map<std::string, int64_t> since_;       // ticks at which an id was first seen in its status
