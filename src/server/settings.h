@@ -60,7 +60,7 @@ struct ServeSettings {
   int64_t slow_client_timeout_micros = 60'000'000;
   int64_t min_client_rate_kb = 16;  // a second
   int io_threads = 0;               // 0: one per processor this process may use, at most 8
-  int worker_threads = 4;           // kRados: 64 unless set
+  int worker_threads = 5;           // kRados: 64 unless set
   std::string account = "000000000000";
   std::string region = "us-east-1";
   std::string init_dir;

@@ -69,7 +69,7 @@ TEST_F(SettingsTest, Defaults) {
   EXPECT_TRUE(s.hosts.empty());
   EXPECT_EQ(s.data_dir, "./stator-data");
   EXPECT_EQ(s.engine, EngineKind::kRocksDb);
-  EXPECT_EQ(s.worker_threads, 4);
+  EXPECT_EQ(s.worker_threads, 5);
   EXPECT_EQ(s.durability, Durability::kFsync);
   EXPECT_EQ(s.cors, Arguments{"local"});
   EXPECT_TRUE(s.allowed_hosts.empty());
