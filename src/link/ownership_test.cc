@@ -127,7 +127,9 @@ TEST(Ownership, LowestContendedPartDecides) {
     const std::string owner = OwnerAmongThree(PartNumber(2));
     const Ownership::Owner chosen = ownership.OwnerOf(units, kSecond);
     EXPECT_EQ(chosen.process, id == owner ? "" : owner);
-    if (id != owner) EXPECT_EQ(chosen.unit, 2u);
+    if (id != owner) {
+      EXPECT_EQ(chosen.unit, 2u);
+    }
   }
 }
 

@@ -398,7 +398,8 @@ void ReadRest(Context& ctx, ReaderPtr reader, PageDone done) {
   const bool past = ctx.as_of_millis.has_value();
   const bool computes = of.evaluates_long() || past;
   const uint64_t steps = computes && !past ? of.NextTurn() : kPageTurnSteps;
-  const auto length = computes ? std::optional(of.LengthOfTurn(steps)) : std::nullopt;
+  std::optional<LongWork::Length> length;
+  if (computes) length = of.LengthOfTurn(steps);
   ReadOnWorker(
       ctx, length, [&of, steps](kv::Tier tier) { return of.Step(tier, INT64_MAX, steps); },
       [&ctx, reader = std::move(reader), done = std::move(done)](Result<bool> complete) mutable {
