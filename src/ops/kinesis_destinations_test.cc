@@ -16,7 +16,12 @@ TEST(KinesisDestinations, AreBoundedOverAllTables) {
   world.env.settings.kinesis = true;
   const auto enable = [&world](size_t number) {
     const std::string name = "t" + std::to_string(number);
-    world.Create(name);
+    CreateTableRequest table;
+    table.table_name = name;
+    table.key_schema = {{"pk", KeyType::kHash}};
+    table.attribute_definitions = {{"pk", ScalarAttributeType::kS}};
+    table.billing_mode = BillingMode::kPayPerRequest;
+    EXPECT_TRUE(world.Call(CreateTable, std::move(table)).ok());
     EnableKinesisStreamingDestinationRequest request;
     request.table_name = name;
     request.stream_arn = "arn:aws:kinesis:us-east-1:000000000000:stream/s";
