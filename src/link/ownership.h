@@ -36,8 +36,8 @@ class Ownership {
     std::string process = {};  // empty: this one
     size_t unit = 0;           // that decided; an index
   };
-  // Returns who should run a write of all these parts that came to this process. The lowest of those
-  // that are contended decides, so all processes that know of the same ones choose the same.
+  // Returns who should run a write of all these parts that came to this process. The lowest of
+  // those that are contended decides, so all processes that know of the same ones choose the same.
   Owner OwnerOf(std::span<const kv::Unit> units, int64_t now);
   std::string OwnerOf(const kv::Unit& unit, int64_t now) {
     return OwnerOf({&unit, 1}, now).process;

@@ -59,8 +59,8 @@ struct TransactionAction {
 // `item_bytes`.
 uint64_t MostSteps(const TransactionAction& action, size_t item_bytes);
 
-// Steps (expr::Evaluate) of the conditions of a transaction together, about half a second: its items
-// and their tables are held meanwhile. A single condition may take more, if it is the last.
+// Steps (expr::Evaluate) of the conditions of a transaction together, about half a second: its
+// items and their tables are held meanwhile. The last one may exceed them.
 inline constexpr uint64_t kMaxTransactionSteps = 100'000'000;
 
 // What one action does to the image that it finds.

@@ -28,8 +28,8 @@ class KinesisChecker {
   // Idempotent.
   void Stop();
 
-  // Has the stream looked for once, unless it is being looked for. The one that was looked for least
-  // often comes first, so streams that hang do not keep a new one waiting for more than one of them.
+  // Has the stream looked for once, unless it is being looked for. The one that was looked for
+  // least often comes first, so a new one does not wait for those that were found to hang.
   void Ask(const std::string& id, const std::string& arn);
   // Returns what became of Ask, once; nullopt: it is not known yet.
   std::optional<Status> Take(const std::string& id);

@@ -27,8 +27,8 @@
 namespace stator::triggers {
 
 inline constexpr kv::Tablet kTriggersTablet = {kv::Space::kCatalog, 8};
-// Features of kv/features.cc: mappings, those with tumbling windows, those to streams of Kinesis and
-// to topics of Kafka.
+// Features of kv/features.cc: mappings, those with tumbling windows, those to streams of Kinesis
+// and to topics of Kafka.
 inline constexpr std::string_view kFeature = "triggers";
 inline constexpr std::string_view kWindowsFeature = "trigger-windows";
 inline constexpr std::string_view kKinesisFeature = "trigger-kinesis";

@@ -10,9 +10,9 @@
 
 namespace stator::triggers {
 
-// Each has the key of its item. A change that was refused is sent again, with those of the same item
-// behind it, whether they were taken or not: the last record of an item is that of its last change.
-// Pure.
+// Which changes of a lane a target has taken. Each change has the key of its item. One that was
+// refused is sent again, with those of the same item behind it, whether they were taken or not: the
+// last record of an item is that of its last change. Pure.
 class TakenChanges {
  public:
   // Forgets what is before the batch.

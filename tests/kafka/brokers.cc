@@ -1,11 +1,13 @@
-// Brokers of Kafka for tests: librdkafka's mock cluster in a process of its own, whose address is the first line on standard output.
-// Each line on standard input is a command, and is answered with a line of JSON:
+// Brokers of Kafka for tests: librdkafka's mock cluster in a process of its own, whose address is
+// the first line on standard output. Each line on standard input is a command, and is answered with
+// a line of JSON:
 //
 //   topic NAME PARTITIONS      makes a topic
 //   down BROKER | up BROKER    a broker refuses connections, or takes them again
 //   slow BROKER MILLIS         each answer of a broker comes later
 //   fail COUNT ERROR           the next COUNT requests of Produce end with that error number
-//   read NAME PARTITIONS       {"messages":[{"partition":0,"key":"...","value":"..."},...]}: all of a topic, by partition
+//   read NAME PARTITIONS       all of a topic, by partition:
+//                              {"messages":[{"partition":0,"key":"...","value":"..."},...]}
 //
 // It ends with its standard input.
 #include <fmt/format.h>
