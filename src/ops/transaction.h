@@ -59,9 +59,9 @@ struct TransactionAction {
 // `item_bytes`.
 uint64_t MostSteps(const TransactionAction& action, size_t item_bytes);
 
-// Steps (expr::Evaluate) of the conditions of a transaction together, about half a second: its
-// items and their tables are held meanwhile. The last one may exceed them.
-inline constexpr uint64_t kMaxTransactionSteps = 100'000'000;
+// Steps (expr::Evaluate) of the conditions of a transaction together, about 0.6 s: its items and
+// their tables are held meanwhile. The last one may exceed them.
+inline constexpr uint64_t kMaxTransactionSteps = 150'000'000;
 
 // What one action does to the image that it finds.
 struct ActionOutcome {

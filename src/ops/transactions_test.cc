@@ -289,7 +289,7 @@ TEST(Transactions, ConditionsThatTakeTooLongTogetherAreRefused) {
   EXPECT_EQ(transact(1),
             "Transaction cancelled, please refer cancellation reasons for specific reasons "
             "[ConditionalCheckFailed]");
-  EXPECT_EQ(transact(3),
+  EXPECT_EQ(transact(4),
             "The conditions of the transaction take too long to evaluate. Use shorter conditions, "
             "or fewer of them.");
 }
