@@ -7,7 +7,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { clientFor, operationsOf } from './clients.mjs';
-import { countingWriters, splitCounted } from './counted.mjs';
+import { countingWriters, numbersByKey, pairOf, splitCounted } from './counted.mjs';
 import { until } from './functions.mjs';
 import { Server, isStator, onCluster } from './harness.mjs';
 import { KinesisEndpoint, kKey } from './kinesis.mjs';
@@ -41,11 +41,7 @@ test('nothing is lost over kill -9', { skip: own && !onCluster ? false : 'needs 
       AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
     });
     await ddb.EnableKinesisStreamingDestination({ TableName: 'Counted', StreamArn });
-    const { acknowledged, stop } = countingWriters(ddb, kWriters);
-    const wrote = async (more) => {
-      const from = acknowledged.get('w0') ?? 0;
-      await until(() => (acknowledged.get('w0') ?? 0) >= from + more, { what: `${more} more writes` });
-    };
+    const { acknowledged, stop, wrote } = countingWriters(ddb, kWriters);
     // The first kill is while it may still be ENABLING.
     for (let kill = 0; kill < kKills; kill += 1) {
       await wrote(30 + 20 * kill);
@@ -58,19 +54,10 @@ test('nothing is lost over kill -9', { skip: own && !onCluster ? false : 'needs 
     away = false;
     await stop();
     await until(async () => await statusNow() === 'ACTIVE', { what: 'it is ACTIVE' });
-    const read = async () => {
-      const received = new Map();
-      for (const { record: { dynamodb } } of await endpoint.read('killed')) {
-        const key = dynamodb.Keys.pk.S;
-        if (!received.has(key)) received.set(key, []);
-        received.get(key).push(Number(dynamodb.NewImage.n.N));
-      }
-      return received;
-    };
     // A record that was refused alone comes again, with the later ones of its item, after those were taken.
     let missing;
     await until(async () => {
-      const received = await read();
+      const received = numbersByKey((await endpoint.read('killed')).map(({ record }) => pairOf(record.dynamodb)));
       missing = [...acknowledged].flatMap(([key, last]) => {
         const numbers = received.get(key) ?? [];
         const all = new Set(numbers);

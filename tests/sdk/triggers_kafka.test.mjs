@@ -6,7 +6,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
 import { B, N, S, clientFor, operationsOf } from './clients.mjs';
-import { countingWriters, splitCounted } from './counted.mjs';
+import { assertAllInOrder, awaitLastNumbers, countingWriters, numbersByKey, splitCounted } from './counted.mjs';
 import { mappingsOf, streamedTable, triggersOf, until } from './functions.mjs';
 import { Server, isStator, onCluster } from './harness.mjs';
 import { Brokers, hasBrokers } from './kafka.mjs';
@@ -200,11 +200,7 @@ test('nothing is lost over kill -9 on the way to a topic', { skip }, async (cont
   const ddb = operationsOf(client);
   try {
     await streamedTable(ddb, 'Counted', 'NEW_IMAGE');
-    const { acknowledged, stop } = countingWriters(ddb, 5);
-    const wrote = async (more) => {
-      const from = acknowledged.get('w0') ?? 0;
-      await until(() => (acknowledged.get('w0') ?? 0) >= from + more, { what: `${more} more writes` });
-    };
+    const { acknowledged, stop, wrote } = countingWriters(ddb, 5);
     for (let kill = 0; kill < kKills; kill += 1) {
       await wrote(30 + 20 * kill);
       if (kill === 1) await splitCounted(server.endpoint);
@@ -215,24 +211,9 @@ test('nothing is lost over kill -9 on the way to a topic', { skip }, async (cont
     await wrote(20);
     for (const broker of [1, 2, 3]) await brokers.command(`up ${broker}`);
     await stop();
-    let received;
-    await until(async () => {
-      received = new Map();
-      for (const { key: { pk: { S: key } }, value } of await brokers.read('killed', 3)) {
-        if (!received.has(key)) received.set(key, []);
-        received.get(key).push(Number(value.dynamodb.NewImage.n.N));
-      }
-      return [...acknowledged].every(([key, last]) => received.get(key)?.includes(last));
-    }, { within: 120_000, what: 'the last changes arrive' });
-    for (const [key, last] of acknowledged) {
-      // First arrivals are all numbers in order; later ones repeat what came before.
-      let next = 1;
-      for (const number of received.get(key)) {
-        assert.ok(number <= next, `${key}: ${number} came before ${next}`);
-        if (number === next) next += 1;
-      }
-      assert.ok(next > last, `${key}: ${next} is missing of ${last}`);
-    }
+    const received = await awaitLastNumbers(acknowledged, async () =>
+      numbersByKey((await brokers.read('killed', 3)).map(({ key, value }) => [key.pk.S, Number(value.dynamodb.NewImage.n.N)])));
+    assertAllInOrder(acknowledged, received);
     context.diagnostic(`${[...acknowledged.values()].reduce((a, b) => a + b, 0)} changes, ${kKills} kills`);
   } finally {
     client.destroy();
