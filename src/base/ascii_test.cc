@@ -34,7 +34,7 @@ TEST(Ascii, TrimRemovesBlanksAtBothEnds) {
   EXPECT_EQ(Trim("", " "), "");
 }
 
-// Of the authors of FNV (draft-eastlake-fnv).
+// The values that the authors of FNV publish (draft-eastlake-fnv).
 TEST(Fnv1a, PublishedVectors) {
   EXPECT_EQ(Fnv1a(""), 0xcbf29ce484222325u);
   EXPECT_EQ(Fnv1a("a"), 0xaf63dc4c8601ec8cu);

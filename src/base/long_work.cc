@@ -43,21 +43,18 @@ bool LongWork::Take(UniqueFunction<void()>* task, Length* length) {
 // A task that was queued while this thread was the last to run is seen here: both look under the
 // mutex. Longer tasks for which no thread is left are seen by the threads that run such.
 void LongWork::RunQueued() {
+  Length length = Length::kShort;
   while (true) {
     UniqueFunction<void()> task;
-    Length length = Length::kShort;
     {
       MutexLock lock(mutex_);
+      if (length != Length::kShort) --longer_;  // the one before has ended
       if (!Take(&task, &length)) {
         --threads_;
         return;
       }
     }
     task();
-    task = nullptr;
-    if (length == Length::kShort) continue;
-    MutexLock lock(mutex_);
-    --longer_;
   }
 }
 

@@ -157,7 +157,7 @@ TEST(Page, WritesPassWhileAWorkerFilters) {
   WriteMeanwhile meanwhile{&world};
   write_meanwhile = &meanwhile;
   QueryRequest request = QueryOf("pk = :p", {{":p", "'p'"}, {":v", "true"}, {":n", "'y'"}});
-  // It may take so long that no item is filtered on the loop.
+  // The filter may take so long that the loop filters no item.
   request.filter_expression = "even = :v";
   for (int i = 0; i < 90; ++i) *request.filter_expression += " AND NOT contains(padding, :n)";
   Context context{world.env, world.loop};

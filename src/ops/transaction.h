@@ -71,8 +71,8 @@ struct ActionOutcome {
   size_t image_bytes = 0;     // and the read units of a repetition on these
   size_t written_bytes = 0;
 };
-// Errors are those that are nobody's fault; what the client has to hear is in the reason. Adds the
-// steps of the condition to *steps, if that is not null.
+// Fails only where the server does, as when memory is short; why an action fails for its client is
+// in the reason. Adds the steps of the condition to *steps, if that is not null.
 Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemView old_item,
                                    uint64_t* steps = nullptr);
 

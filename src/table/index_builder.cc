@@ -56,8 +56,10 @@ void IndexBuilder::AddIfAbsent(const std::string& table_name) {
   {
     MutexLock lock(mutex_);
     if (std::any_of(tasks_.begin(), tasks_.end(),
-                    [&](const Task& task) { return task.table_name == table_name; }))
-      return stopped_ ? void() : BeginThread();
+                    [&](const Task& task) { return task.table_name == table_name; })) {
+      if (!stopped_) BeginThread();
+      return;
+    }
   }
   Add(table_name);
 }

@@ -8,15 +8,15 @@ import { until } from '../sdk/functions.mjs';
 import { call, isStator, Server } from '../sdk/harness.mjs';
 
 // The limit does not hold for root.
-const kNobody = ['setpriv', '--reuid=65534', '--clear-groups', '--inh-caps=-all'];
-const runs = isStator && process.getuid() === 0 && spawnSync(kNobody[0], [...kNobody.slice(1), process.env.STATOR_BIN ?? 'build/release/stator', '--version']).status === 0;
+const kOtherUser = ['setpriv', '--reuid=65534', '--clear-groups', '--inh-caps=-all'];
+const runs = isStator && process.getuid() === 0 && spawnSync(kOtherUser[0], [...kOtherUser.slice(1), process.env.STATOR_BIN ?? 'build/release/stator', '--version']).status === 0;
 const ours = {
   skip: process.env.STATOR_ENDPOINT || !isStator ? 'the server is not ours' : process.env.STATOR_CLUSTER_CONF ? 'one server shows it' : !runs ? 'the server cannot be run by another user' : false,
   timeout: 120000,
 };
 
 test('a server at its limit of threads goes on, and makes up for it later', ours, async () => {
-  const server = await Server.startOne({ dataDir: null, args: ['--in-memory'], under: kNobody });
+  const server = await Server.startOne({ dataDir: null, args: ['--in-memory'], under: kOtherUser });
   const must = async (operation, body) => {
     const reply = await call(server.endpoint, operation, body);
     assert.equal(reply.status, 200, reply.text);
@@ -25,7 +25,7 @@ test('a server at its limit of threads goes on, and makes up for it later', ours
   // The soft limit, which a process of the same user may change.
   const [, before] = /^Max processes\s+(\S+)/m.exec(fs.readFileSync(`/proc/${server.child.pid}/limits`, 'utf8'));
   const limitThreads = (limit) => {
-    const done = spawnSync(kNobody[0], [...kNobody.slice(1), 'prlimit', `--pid=${server.child.pid}`, `--nproc=${limit}:`], { encoding: 'utf8' });
+    const done = spawnSync(kOtherUser[0], [...kOtherUser.slice(1), 'prlimit', `--pid=${server.child.pid}`, `--nproc=${limit}:`], { encoding: 'utf8' });
     assert.equal(done.status, 0, done.stderr);
   };
   const definition = { AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }] };
