@@ -319,6 +319,9 @@ Status Committer::CheckWritable() {
   if (status.ok() != Health().ok()) {
     if (status.ok()) LogInfo("store takes writes again");
     SetHealth(status);
+  } else if (!status.ok()) {
+    MutexLock lock(mutex_);
+    health_ = status;  // the reason may be another one by now
   }
   return status;
 }
