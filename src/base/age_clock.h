@@ -25,13 +25,14 @@ class AgeClock {
     MutexLock lock(mutex_);
     return Now();
   }
-  // Goes on from `micros` if that is later than now: something that was dated by this clock, in
-  // this process or an earlier one.
+  // Moves the clock on to `micros` if that is later than now. `micros` is a date that this clock
+  // has given before, in this process or an earlier one.
   void AtLeast(int64_t micros) {
     MutexLock lock(mutex_);
     if (const int64_t now = Now(); now < micros) offset_ += micros - now;
   }
-  // Goes on from `micros`, which may be earlier. Before anything was dated.
+  // Sets the clock to `micros`, which may be earlier. Must be called before the clock has given any
+  // date.
   void StartAt(int64_t micros) {
     MutexLock lock(mutex_);
     offset_ += micros - Now();

@@ -1,5 +1,5 @@
-// Threads that run tasks at once, each on a thread that is free or new: for tasks that may hang on
-// a network. The caller bounds how many run at a time.
+// Runs each task at once, on an idle thread or on a new one. For tasks that may hang in a network
+// call. The caller must bound the number of running tasks.
 #pragma once
 
 #include <condition_variable>

@@ -53,7 +53,8 @@ enum class ErrorCode {
   kCorruption,      // stored bytes fail their checksum or their grammar; never read as absence
 };
 
-// Base of what an Error may carry besides text. Owners downcast by the code they know.
+// Base of the data that an Error may carry besides its text. Readers downcast it according to the
+// error's code.
 struct ErrorPayload {
   virtual ~ErrorPayload() = default;
 };

@@ -1,4 +1,4 @@
-// Computation that takes long, on the threads of a pool that mostly waits.
+// Runs long computation on the threads of a pool whose tasks mostly wait for I/O.
 #pragma once
 
 #include <array>

@@ -39,7 +39,7 @@ class MemoryAccount {
   // Refusals since the start.
   int64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }
 
-  // Counts memory of no holder, such as pooled buffers. Negative: it is gone.
+  // Counts memory that belongs to no holder, such as pooled buffers. Negative bytes: it was freed.
   void Count(int64_t bytes) { held_.fetch_add(bytes, std::memory_order_relaxed); }
   // Counts a request that was refused because the account was full().
   void NoteRefusal() { refusals_.fetch_add(1, std::memory_order_relaxed); }
@@ -101,7 +101,8 @@ class MemoryHolder {
   bool Refuse(int64_t bytes);
   // Adds (or takes) bytes without the mutex if the holder is small before and after.
   bool AddSmall(int64_t bytes);
-  // Takes this holder's part in the account's shares from `before` to `after` bytes.
+  // Updates the account's sums of large holders when this holder's bytes change from `before` to
+  // `after`.
   void Move(int64_t before, int64_t after) REQUIRES(account_.mutex_);
 
   MemoryAccount& account_;

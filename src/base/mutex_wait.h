@@ -15,8 +15,8 @@ namespace stator {
 // calls back. Does nothing.
 inline void AssertHeld(const Mutex& mutex) ASSERT_CAPABILITY(mutex) { (void)mutex; }
 
-// Holds `mutex` from its construction to its destruction, but for the time between unlock() and
-// lock(). A condition variable (std::condition_variable_any) waits with it. For one thread.
+// Locks `mutex` in the constructor and unlocks it in the destructor. In between, unlock() and
+// lock() may be called, and std::condition_variable_any can wait with it. To be used by one thread.
 class SCOPED_CAPABILITY UniqueMutexLock {
  public:
   explicit UniqueMutexLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }

@@ -1,4 +1,4 @@
-// The one source of randomness. A seeded source makes a run repeatable; SystemSeed gives a random
+// The source of randomness. A seeded source makes a run repeatable; SystemSeed returns a random
 // seed.
 #pragma once
 

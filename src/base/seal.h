@@ -23,10 +23,10 @@ class Seal {
   // A new secret from the operating system, whatever --seed is.
   static std::string DrawSecret();
 
-  // The seal of these bytes, used for `purpose`: HMAC-SHA256, cut to kBytes. A seal for one purpose
-  // is none for another.
+  // Returns the seal of `bytes` for `purpose`: an HMAC-SHA256, cut to kBytes. A seal for one
+  // purpose is not valid for another.
   std::string Of(std::string_view purpose, std::string_view bytes) const;
-  // Whether `seal` is Of(purpose, bytes). Takes the same time for every wrong seal.
+  // Returns true if `seal` is Of(purpose, bytes). Takes the same time for every wrong seal.
   bool Holds(std::string_view purpose, std::string_view bytes, std::string_view seal) const;
 
  private:

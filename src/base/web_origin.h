@@ -20,15 +20,16 @@ struct Authority {
   bool is_address = false;
 };
 
-// Parses `name`, `name:port`, `1.2.3.4:port` or `[::1]:port`; nothing if the text is another.
+// Parses `name`, `name:port`, `1.2.3.4:port` or `[::1]:port`; nullopt for any other text.
 std::optional<Authority> ParseAuthority(std::string_view text);
 
-// Whether the host is of this machine only: 127.0.0.0/8, ::1, `localhost` or a name under it. Names
-// are compared without regard to case. `localhost.evil.example` and `127.evil.example` are not.
+// Returns true if the host is this machine's loopback: 127.0.0.0/8, ::1, `localhost` or a name
+// under it. Case does not matter. False for `localhost.evil.example` and `127.evil.example`.
 bool IsLoopback(const Authority& authority);
 
-// Names by which a server may be called. Without a setting: addresses, `localhost` and names under
-// it, and names without a dot, as containers have them. Immutable, so thread-safe.
+// The host names under which a server may be called (protection from DNS rebinding). Without a
+// setting: addresses, `localhost` and names under it, and names without a dot, as containers have
+// them. Immutable, so thread-safe.
 class HostRules {
  public:
   HostRules() = default;
@@ -62,18 +63,19 @@ class OriginRules {
   bool local_ = false;
 };
 
-// Whether a page of this Origin was loaded from the server that Host names: scheme http or https,
-// and the same name and port.
+// Returns true if a page of this Origin was loaded from the server that Host names: the scheme is
+// http or https, and name and port are the same.
 bool IsSameOrigin(std::string_view origin, std::string_view host);
 
-// Headers by which a browser says where a request comes from and goes to; empty where absent.
+// The headers in which a browser names source and target of a request. Empty if absent.
 struct PageHeaders {
   std::string_view host;
   std::string_view origin;
   std::string_view sec_fetch_site;
 };
-// For calls that only pages of this server may make, and clients that are no browsers: the reason
-// why a request may be the work of another page, in a sentence for people. Empty if it is not.
+// For calls that only this server's own pages and clients other than browsers may make: returns the
+// reason, in a sentence for people, why a request may come from a page of another site. Empty if it
+// does not.
 std::string WhyForeignPage(const HostRules& hosts, const PageHeaders& headers);
 
 }  // namespace stator

@@ -173,7 +173,7 @@ struct Fence {
   Tablet tablet;
   uint64_t most = 0;
 };
-// The fence of a tablet that is dropped for good: it is neither written to nor read.
+// The fence of a dropped tablet: all its batches and reads are refused for good.
 inline constexpr uint64_t kDroppedFence = UINT64_MAX;
 
 // The keys that an engine can change in one operation: a tablet, or one part of it.
@@ -275,9 +275,10 @@ class Engine {
   // answer inline.
   using GetDone = UniqueFunction<void(Result<std::optional<std::string>>)>;
   virtual void GetLater(Tablet tablet, std::string_view key, GetDone done);
-  // Like GetLater. May answer inline with a value that the key had a little earlier: within the
-  // bound that the engine was opened with, and never before a write of this process that is done or
-  // a read of the key that it has answered, scans aside.
+  // Like GetLater. May answer inline with a stale value of the key: at most as old as the bound
+  // that the engine was opened with. The value is never older than a finished write of this process
+  // to the key, or than an earlier answer of this process to a read of the key (answers of scans do
+  // not count).
   virtual void GetRecent(Tablet tablet, std::string_view key, GetDone done) {
     GetLater(tablet, key, std::move(done));
   }

@@ -28,8 +28,8 @@ std::span<const std::string_view> KnownFeatures();
 std::string JoinFeatures(const Features& features);
 // Returns the names in a stored form; kCorruption if JoinFeatures would not write it.
 Result<Features> SplitFeatures(std::string_view text);
-// Returns kUnavailable, with a sentence that begins with `store` and names every feature that is
-// not in `known`.
+// Returns OK if all `features` are in `known`. Otherwise kUnavailable, with a sentence that begins
+// with `store` and names the unknown features.
 Status CheckFeatures(std::string_view store, const Features& features,
                      std::span<const std::string_view> known);
 

@@ -17,14 +17,14 @@ namespace stator::kv {
 // Thread-safe. Outlives its engines.
 class SharedMemory {
  public:
-  // Returns the part of its tablet that a key is in: always the same part, and each part is one
-  // stretch of keys. Null: tablets are not divided.
+  // Returns the part of a tablet to which a key belongs. It must always be the same part, and each
+  // part must be one range of keys. Null: tablets are not divided.
   using PartOf = std::function<std::string(Tablet tablet, std::string_view key)>;
   explicit SharedMemory(PartOf part_of = nullptr) : part_of_(std::move(part_of)) {}
 
-  // Returns a new engine that plays a process of its own. It applies batches and answers inline.
-  // With Tier::kGuarded it returns the value that it last read or wrote itself, except that every
-  // few reads it answers kGuardFailed.
+  // Returns a new engine that behaves like another process. It applies batches and answers inline.
+  // With Tier::kGuarded it returns the value that it last read or wrote itself; every few reads it
+  // fails with kGuardFailed.
   std::unique_ptr<Engine> Attach();
 
  private:

@@ -1,5 +1,5 @@
-// A hash table that never moves many of its keys at once, for those who hold a lock meanwhile: when
-// it has grown it is split in leaves, of which one is divided at a time.
+// A hash table that never moves many of its keys at once, so that it can be used under a lock. It
+// consists of leaves; when it grows, one leaf at a time is divided.
 #pragma once
 
 #include <cstddef>
@@ -68,7 +68,7 @@ class SplitMap {
   }
 
  private:
-  // Of the leaves' hashes the lowest `depth` bits are equal.
+  // The hashes of all keys of a leaf have the same lowest `depth` bits.
   struct Leaf {
     Map map;
     size_t depth = 0;

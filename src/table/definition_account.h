@@ -1,5 +1,5 @@
-// How much memory the definitions of tables hold, so that no client fills it with tables. Internal
-// to the room.
+// Accounts for the memory of the definitions of tables, and bounds it, so that clients cannot fill
+// the memory by creating tables. Internal to the room.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ inline constexpr uint64_t kMostDefinitionBytes = 512ull << 20;
 // Not thread-safe.
 class DefinitionAccount {
  public:
-  // An estimate of the memory of the idle table, its meters included. Only members that clients
-  // define count: those that the server changes by itself cost nothing.
+  // Returns an estimate of the memory of a table without load, its meters included. It counts only
+  // members that clients define, not those that the server changes by itself.
   static uint64_t BytesOf(const TableDescriptor& table);
-  // For tests. `bytes` in the place of kMostDefinitionBytes, in this process.
+  // For tests: replaces kMostDefinitionBytes by `bytes` in this process.
   static void SetMost(uint64_t bytes);
 
-  // kLimitExceeded if a new table, or the change of one, defines more than there is room for: more
-  // than all may have, or than an account's share once more than half of that is held. `before`:
-  // null for a new table.
+  // Returns kLimitExceeded if a new table, or the change of one, needs more memory than there is:
+  // more than all tables may have, or, once more than half of that is used, more than an account's
+  // share. `before`: null for a new table.
   Status Check(const TableDescriptor* before, const TableDescriptor& next) const;
   void Add(const TableDescriptor& table);
   uint64_t bytes() const { return bytes_; }

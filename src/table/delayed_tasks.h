@@ -1,5 +1,5 @@
-// Tasks for a worker, now or in a while. Unlike WorkerPool::TryPost it takes every task: one for
-// which the pool has no room waits here.
+// Runs tasks on a pool of workers, at once or after a delay. Unlike WorkerPool::TryPost it accepts
+// every task: it keeps those for which the pool has no room, and tries again.
 #pragma once
 
 #include <chrono>
@@ -19,16 +19,17 @@ class DelayedTasks {
   explicit DelayedTasks(WorkerPool& workers) : workers_(workers) {}
   ~DelayedTasks() { Stop(); }
 
-  // Runs `task` on a worker once `delay` is over by the machine's clock. After Stop: here and now.
+  // Runs `task` on a worker after `delay` by the machine's clock. After Stop it does not wait for
+  // `delay`, and may run `task` on the calling thread.
   void Post(UniqueFunction<void()> task, std::chrono::microseconds delay = {});
-  // Runs what still waits on this thread, takes nothing more, and returns when all tasks have
-  // ended. Idempotent. Not from a task.
+  // Runs the tasks that still wait for their delay on the calling thread, and returns when all
+  // tasks have ended. Idempotent. Must not be called from a task.
   void Stop();
   bool stopped() const;
 
  private:
-  // Gives `task` to a worker once `delay` is over, and again until there is room. After Stop: runs
-  // it on this thread.
+  // Gives `task` to a worker after `delay`; tries again until the pool has room. After Stop: runs
+  // it on the calling thread.
   void GiveAfter(std::chrono::microseconds delay, UniqueFunction<void()> task);
   void Ended();
 

@@ -96,8 +96,8 @@ struct AutoScalingRules {
 struct IndexDescriptor {
   enum class Kind : uint8_t { kLocal = 0, kGlobal = 1 };
   enum class Projection : uint8_t { kAll = 0, kKeysOnly = 1, kInclude = 2 };
-  // kCreating: writes keep it up, entries of older items are still being added. kDeleting: nobody
-  // writes or reads it, its entries are about to go.
+  // kCreating: writes maintain the index, and IndexBuilder is adding the entries of older items.
+  // kDeleting: no request writes or reads the index, and IndexBuilder is removing its entries.
   enum class State : uint8_t { kActive = 0, kCreating = 1, kDeleting = 2 };
 
   std::string name;
@@ -122,13 +122,13 @@ struct IndexDescriptor {
 // addressed.
 struct ExpiryIndex {
   std::string attribute;
-  // kCreating: time to live is on, entries of older items are still being added. kDeleting: it is
-  // off, the entries are about to go.
+  // kCreating: time to live is on, and IndexBuilder is adding the entries of older items.
+  // kDeleting: time to live is off, and IndexBuilder is removing the entries.
   IndexDescriptor::State state = IndexDescriptor::State::kCreating;
   uint32_t tablet_id = 0;  // Space::kLog; 0 until the store has chosen it
 
   kv::Tablet tablet() const { return {kv::Space::kLog, tablet_id}; }
-  // Writes keep it up and expired items are deleted.
+  // Returns true if writes maintain the index, and expired items are deleted.
   bool on() const { return state != IndexDescriptor::State::kDeleting; }
 };
 
@@ -213,7 +213,7 @@ struct TableDescriptor {
   throughput::PartitionMap partitions;
   std::vector<IndexDescriptor> indexes;  // local ones first, each kind in the order of creation
   std::optional<stream::ViewType> stream_view_type;  // of the stream, while one is enabled
-  // Of the latest stream, chosen by the store; empty: there never was one.
+  // The label of the latest stream, which the store chooses; empty: there never was one.
   std::string stream_label;
   // At most one that is not kDisabled or kEnableFailed.
   std::vector<KinesisDestination> kinesis;
@@ -225,14 +225,15 @@ struct TableDescriptor {
   std::optional<ContributorInsights> insights;
   // While point-in-time recovery is on: what the items were before their changes.
   std::optional<history::ChangeLog> change_log;
-  // Set until the table has all items of the backup; nothing else writes to it until then. The
-  // stored form of such a table is also that of one being deleted, so a version of Stator that does
-  // not know this member removes the table instead of serving a part of it.
+  // Set while the table is being restored: until it has all items of the backup, and only the
+  // restore writes to it. Such a table is stored with the mark of a table that is being deleted. So
+  // an older server, which does not know this member, removes the table instead of serving a part
+  // of it.
   std::optional<RestoreSource> restore;
   std::optional<ShownSettings> shown;
-  // Writes that go by this version are good while the fence of the table's tablet is not above.
-  // Rises where several processes share the store, with every change beside which nobody may write
-  // by an older version.
+  // Writes under this version are accepted as long as the fence of the table's tablet is not
+  // higher. In a shared store it is raised by each change after which no process may write under an
+  // older version.
   uint64_t fence = 0;
 
   kv::Tablet tablet() const { return {kv::Space::kItems, tablet_id}; }
@@ -242,14 +243,14 @@ struct TableDescriptor {
   }
   const IndexDescriptor* FindIndex(std::string_view index_name) const;
   bool HasTimeToLive() const { return expiry && expiry->on(); }
-  // Which indexes writes keep up, time to live's included: versions that agree on them may run side
-  // by side.
+  // Returns the indexes that writes maintain, with the hidden one of time to live, as (tablet,
+  // number). Versions of the table that maintain the same indexes may run at the same time.
   std::vector<std::pair<uint32_t, uint32_t>> MaintainedIndexes() const;
-  // Whether one is to be filled or removed.
+  // Returns true if an index is to be filled or removed.
   bool HasIndexWork() const;
-  // Whether it has members that versions without the feature kTableSettings would forget.
+  // Returns true if it has members that servers without the feature kTableSettings would lose.
   bool NeedsTableSettings() const;
-  // Whether a hidden stream of all changes is enabled.
+  // Returns true if a hidden stream of all changes is enabled (for Kinesis destinations).
   bool captures() const;
   bool HasLocalIndexes() const { return !indexes.empty() && !indexes.front().is_global(); }
 

@@ -22,10 +22,12 @@
 
 namespace stator::table {
 
-// Who expired longer ago is left alone (reference: limits-and-capacity.md, section 7).
+// Items that expired longer ago than this are never deleted (reference: limits-and-capacity.md,
+// section 7).
 inline constexpr int64_t kLongestExpiredSeconds = 5 * 365 * int64_t{86'400};
 
-// The number in the item's time-to-live attribute; nothing if there is none or it is no number.
+// Returns the number in the item's time-to-live attribute; nullopt if there is none or it is not a
+// number.
 std::optional<model::Number> ExpiryOf(model::ItemView item, std::string_view attribute);
 // Seconds since the epoch.
 model::Number SecondsOf(int64_t micros);

@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000;
 
-// With a delay, each pass looks again at the entries that wait. A delay is this many passes long.
+// With a delay of deletions, each pass reads the waiting entries again. So a pass is made only once
+// in 1/256 of the delay.
 constexpr int64_t kPassesPerDelay = 256;
 
 bool HasSweep(const TableDescriptor& table) {

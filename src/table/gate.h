@@ -31,8 +31,8 @@ class Gate {
     return true;
   }
   enum class Entry { kEntered, kClosed, kLater };
-  // As Enter, but for a gate that is held: then `later` is kept and runs when the gate opens, to
-  // ask again.
+  // Enters as Enter does. But if the gate is held, it keeps `later` and calls it when the gate
+  // opens, so that the caller tries again (kLater).
   Entry EnterOrWait(UniqueFunction<void()>* later, int* turn) {
     MutexLock lock(mutex_);
     if (closed_) return Entry::kClosed;
@@ -62,8 +62,8 @@ class Gate {
     }
     left();
   }
-  // Makes newcomers wait from now on, until Open or Retire; `drained` runs once nobody is inside,
-  // inline if that is already so. Not while it is held or closed.
+  // Makes newcomers wait from now on, until Open or Retire. Calls `drained` once no operation is
+  // inside, inline if none is. Must not be called while the gate is held or closed.
   void Hold(UniqueFunction<void()> drained) {
     {
       MutexLock lock(mutex_);
@@ -87,8 +87,8 @@ class Gate {
     for (UniqueFunction<void()>& left : leavers) left();
     if (drained) drained();
   }
-  // Refuses newcomers from now on; `drained` runs once nobody is inside, inline if that is already
-  // so. Close again only after Open.
+  // Refuses newcomers from now on. Calls `drained` once no operation is inside, inline if none is.
+  // May be called again only after Open.
   void Close(UniqueFunction<void()> drained) {
     {
       MutexLock lock(mutex_);
@@ -117,8 +117,8 @@ class Gate {
     for (UniqueFunction<void()>& later : waiting) later();
   }
 
-  // The earlier turn is empty: adds to `leavers` those that waited for it, and begins the next turn
-  // if others wait for this one.
+  // Called when the earlier turn is empty. Adds the callbacks that waited for it to `leavers`.
+  // Begins the next turn if callbacks wait for the present one.
   void EndTurn(std::vector<UniqueFunction<void()>>* leavers) REQUIRES(mutex_) {
     leavers->swap(leavers_);
     if (next_leavers_.empty()) return;

@@ -250,12 +250,13 @@ void GuardedWrite::Protect(bool writes, kv::Batch* batch) {
 }
 
 uint64_t GuardedWrite::PlaceOf(uint64_t) const {
-  // Stamps of different tablets say nothing about each other; batches that depend on one another
-  // come in their order.
+  // Stamps of different tablets cannot be compared. UINT64_MAX is safe because batches that depend
+  // on each other finish in their order.
   return UINT64_MAX;
 }
 
-// Starts over if another process was faster, so that there is nothing to tell a client.
+// Handles a batch that the engine refused. If another process has won a race, the write starts
+// over, and the client sees nothing of it.
 void GuardedWrite::Refused(const Error& error) {
   switch (error.code()) {
     case ErrorCode::kGuardFailed:

@@ -66,7 +66,8 @@ class GuardedWrite final : public WriteOperation {
   Status FollowCatalog();
   // Whether one of them is behind another fence than before. kResourceNotFound.
   Result<bool> TakeCurrentVersions();
-  // True: it has abandoned the write, as there is no sense in going on.
+  // Abandons the write if the store stops, or the write has waited for too long. Returns true if it
+  // has done so.
   bool GivesUp();
   Error Conflict() const;
 

@@ -68,8 +68,8 @@ void History::Settle(const Recording& recording, std::optional<uint64_t> stamp) 
     }
     return;
   }
-  // Engines may tell of batches out of order where nothing depends on it. A batch is never later
-  // here than its successors.
+  // An engine may report independent batches out of order. Give this batch a time that is not later
+  // than those of batches with higher stamps.
   int64_t time = Now();
   auto behind = settled_.end();
   while (behind != settled_.begin() && (behind - 1)->stamp > *stamp) {
@@ -158,8 +158,8 @@ std::optional<History::Found> History::First(kv::Tablet tablet, std::string_view
   return std::nullopt;
 }
 
-// The engine is asked first, always: what it does not show yet is in the history, what it shows is
-// there too.
+// Each read asks the engine first and the history afterwards: then every change that the engine
+// showed is in the history. In the other order a change between the two could be missed.
 
 Result<bool> History::Moment::Get(kv::Engine& engine, kv::Tablet tablet, std::string_view key,
                                   kv::Tier tier, std::string* item) const {
@@ -191,8 +191,9 @@ Status History::Moment::Scan(
       begin.push_back('\0');
     }
   };
-  // Visits what stood between what has been visited and `bound` and has changed since. `bound`, if
-  // it is a key, too: then it is the last one, and true says that it was among them.
+  // Visits the keys that have changed since the moment, from the last visited key up to `bound`,
+  // which is included if it is a key. Returns true if `bound` itself was one of them, or `visit`
+  // stopped.
   const auto changed_until = [&](std::optional<std::string_view> bound) {
     std::string low = begin;
     std::string high = end;

@@ -1,11 +1,11 @@
-// What items and index entries were before recent changes, so that a read can answer the state of a
-// while ago.
+// Keeps in memory what items and index entries were before recent changes, so that a read can
+// return a state from some seconds ago (stale reads, lagging indexes: docs/faults.md).
 //
 // A change is recorded before its batch is handed to the engine, with what it replaces, and gets
-// its time when the batch is durable. A read of a moment of the past takes what the engine says and
-// puts, for each key, what the first change since then replaced in its place; a change without a
-// time yet is later than every moment. Nothing of this is on disk: after a restart there is no
-// past, and writes are what they are without it.
+// its time when the batch is durable. A read of a past moment takes the engine's answer. For each
+// key that has changed since the moment it puts there what the first of these changes replaced. A
+// change without a time yet is later than every moment. Nothing of this is on disk: after a restart
+// there is no past.
 #pragma once
 
 #include <atomic>
@@ -41,12 +41,13 @@ class History {
   // For how many microseconds changes are kept, by table name; "*": of every table. Replaces what
   // was asked for before. Tables need not exist.
   void Keep(std::map<std::string, int64_t, std::less<>> ages);
-  // Whether changes of a table are to be recorded. One relaxed load while nothing is kept.
+  // Returns true if changes of a table are to be recorded. Costs one relaxed load while no table's
+  // are.
   bool Keeps(std::string_view table) const {
     return keeping_.load(std::memory_order_relaxed) && KeepsTable(table);
   }
 
-  // What a change replaces.
+  // The state that a change replaces.
   struct Before {
     kv::Tablet tablet;
     std::string key;
@@ -82,12 +83,12 @@ class History {
   // Records the changes of one batch. The caller holds the latches of the items, and hands the
   // batch to the engine next.
   Recording Record(std::vector<Before> changes);
-  // The batch is durable under the commit stamp `stamp`; or it was refused (nullopt), and nothing
-  // was changed.
+  // Ends a recording: the batch is durable under the commit stamp `stamp`, or (nullopt) it was
+  // refused and has changed nothing.
   void Settle(const Recording& recording, std::optional<uint64_t> stamp);
 
-  // A moment of the past, of all tablets together. While it lives, what it needs is kept, as far as
-  // there is room.
+  // A moment of the past, for all tablets. While the object lives, the history keeps the values
+  // that it needs, as far as there is room.
   class Moment final : public Past {
    public:
     ~Moment() override;

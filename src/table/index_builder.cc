@@ -41,13 +41,14 @@ void PruneAttributeDefinitions(TableDescriptor* descriptor) {
 void IndexBuilder::Add(std::string table_name) {
   MutexLock lock(mutex_);
   if (stopped_) return;
-  // A new wish of a table that is there is found when the table is worked on, or after it.
+  // The table may be in the queue already. Adding it again makes sure that work which is asked for
+  // while the table is being processed is done afterwards.
   tasks_.push_back({std::move(table_name)});
   BeginThread();
   wake_.notify_all();
 }
 
-// Tasks wait for a thread if none can be begun now.
+// If the system creates no thread now, the tasks wait until a later call creates one.
 void IndexBuilder::BeginThread() {
   if (!thread_.joinable()) (void)StartThread("indexes", &thread_, [this] { Run(); });
 }

@@ -31,12 +31,13 @@ class IndexBuilder {
   explicit IndexBuilder(Store& store) : store_(store) {}
   ~IndexBuilder() { Stop(); }
 
-  // Does what the table's descriptor asks for, if anything, after what was added before.
+  // Queues the index work that the table's descriptor asks for, behind the tables that were added
+  // before.
   void Add(std::string table_name);
-  // The same, unless the table is there already.
+  // Adds the table unless it is in the queue already.
   void AddIfAbsent(const std::string& table_name);
-  // Leaves what is unfinished to the next start. Returns when no write of the builder is under way.
-  // Idempotent. BeginStop does not wait.
+  // Stops the builder; the next start does the remaining work. Returns when no write of the builder
+  // is under way. Idempotent. BeginStop does not wait.
   void Stop();
   void BeginStop();
   // Whether there is work under way, waiting, or failed for now. Work on tables that are damaged
@@ -66,15 +67,16 @@ class IndexBuilder {
   Status Work(const std::string& table_name);
   Status WorkOn(const std::string& table_name, const IndexDescriptor& index);
   Status WorkOn(const std::string& table_name, const ExpiryIndex& expiry);
-  // Goes through the items as long as `is_creating`; then `activate` says in the descriptor that
-  // the index is whole.
+  // Adds the entries of all items while `is_creating` returns true. Then calls `activate`, which
+  // marks the index in the descriptor as complete.
   Status Fill(const std::string& table_name,
               std::function<bool(const TableDescriptor&)> is_creating,
               std::function<void(TableDescriptor*)> activate);
-  // Deletes the tablet and takes the definition away; `erase` says whether it was still there.
+  // Deletes the tablet and removes the index's definition by `erase`, which returns whether it was
+  // still there.
   Status Remove(const std::string& table_name, kv::Tablet tablet,
                 std::function<bool(TableDescriptor*)> erase);
-  // Changes the descriptor, deletes the ranges in the same batch, and waits for it.
+  // Changes the descriptor and deletes `ranges` in one batch, and waits until it is durable.
   Status Alter(const std::string& table_name, std::vector<kv::DeleteRange> ranges,
                std::function<Status(TableDescriptor*)> change);
   // Reindexes the items with these keys and waits for them. Leaves those that failed; the first

@@ -34,11 +34,11 @@ bool Projects(const TableDescriptor& table, const IndexDescriptor& index,
 // The projected attributes of an item, as an encoded item.
 std::string ProjectEntry(const TableDescriptor& table, const IndexDescriptor& index,
                          model::ItemView item);
-// The key attributes of index and table, as an encoded item: a LastEvaluatedKey.
+// Returns the key attributes of index and table as an encoded item, as a LastEvaluatedKey has them.
 std::string EntryKeyAttributesOf(const TableDescriptor& table, const IndexDescriptor& index,
                                  model::ItemView entry);
 
-// What becomes of an item's entry when the item changes.
+// The change of an item's entry in one index when the item changes.
 struct EntryChange {
   bool had = false;
   bool has = false;

@@ -141,8 +141,8 @@ std::string EncodeCounterKey(std::string_view name) {
 }
 
 std::string EncodeCollectionKey(const model::KeySchema& schema, std::string_view item_key) {
-  // The partition's component ends where its own form says: S and B with 0x00 0x01, N with its
-  // length.
+  // Find the end of the partition key's component: S and B end with 0x00 0x01, and a number's form
+  // has its own length.
   size_t end = 1 + kHashBytes;
   if (schema.partition.type == model::Type::kN) {
     std::string_view rest = item_key.substr(end);

@@ -62,7 +62,7 @@ void AppendComponent(std::string* out, model::ValueView value);
 void AppendComponentPrefix(std::string* out, model::ValueView prefix);
 // Appends the sort key's tail form.
 void AppendSortKey(std::string* out, model::ValueView sort);
-// The key of an item that has all key attributes of `schema` with the right types.
+// Returns the key of an item, which must have all key attributes of `schema` with the right types.
 std::string EncodeItemKey(const model::KeySchema& schema, model::ItemView item);
 // Returns the key attributes in an item's key, as an encoded item. kCorruption if the bytes are no
 // key of an item of this schema.

@@ -29,7 +29,7 @@ struct PendingImage {
   std::optional<std::string> item;      // encoded; nullopt: deleted
   std::shared_ptr<kv::BatchFate> fate;  // of its batch: what is computed from it fails with it
   bool kept = false;                    // the change that led to it is in the history
-  // Of an engine that several processes write: what a guard on the item goes by, as in kv::Guard.
+  // For engines that several processes write: the members of a guard on the item (kv::Guard).
   uint64_t stamp = 0;
   kv::FatePtr left_by = nullptr;
   uint64_t fence = 0;  // of the table's version that it was written by
@@ -38,14 +38,14 @@ struct PendingImage {
 // Thread-safe.
 class LatchTable {
  public:
-  // True: the caller holds the latch now. False: `granted` runs later, on the thread that let the
-  // latch go, and then the caller holds it.
+  // Takes the latch of `key`. Returns true if the caller holds it now. Otherwise `granted` runs
+  // later, on the thread that released the latch, and the caller holds it then.
   bool Acquire(std::string_view key, UniqueFunction<void()>* granted);
-  // Lets a held latch go to the next in the queue.
+  // Releases a held latch, and gives it to the next caller in the queue.
   void Release(std::string_view key);
 
-  // The latest pending image of a key whose latch the caller holds; null if its durable state is
-  // the latest.
+  // Returns the latest pending image of a key whose latch the caller holds; null if the durable
+  // image is the latest.
   std::shared_ptr<const PendingImage> Pending(std::string_view key);
   // Declares the image of a batch that is about to be queued. The caller holds the latch.
   void SetPending(std::string_view key, std::shared_ptr<const PendingImage> image);

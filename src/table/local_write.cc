@@ -18,8 +18,9 @@ void LocalWrite::GoOnLatched() {
 void LocalWrite::PassGates() {
   while (entered_ < targets_.size()) {
     if (const WriteTarget* first = EarlierOfTable(entered_); first != nullptr) {
-      // Inside the gate of one version it must not wait for that of the next, which opens when the
-      // first is empty.
+      // A write that is inside the gate of one version of a table uses that version for all its
+      // items. It must not wait for the next version's gate, which opens only when the first is
+      // empty.
       targets_[entered_++].table = first->table;
       continue;
     }

@@ -5,9 +5,9 @@
 
 namespace stator::table {
 
-// Between its latches and its reads it enters the gates of its tables, and leaves them when the
-// batch is durable: so a table changes or goes when no write of it is under way. What it reads
-// cannot change as long as it holds the latches.
+// The write enters the gates of its tables after it has the latches and before it reads, and leaves
+// them when the batch is durable. So a table is altered or dropped only while no write to it is
+// under way. The items that it reads cannot change as long as it holds the latches.
 class LocalWrite final : public WriteOperation {
  public:
   LocalWrite(Store& store, WriteCall call) : WriteOperation(store, std::move(call)) {}

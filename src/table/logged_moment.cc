@@ -11,14 +11,16 @@
 namespace stator::table {
 namespace {
 
-// Items, and records of a day, that are held at a time, but for one.
+// Bounds of what is buffered at a time: items in bytes, and records of a day in bytes and in
+// number. One item or record may exceed them.
 constexpr size_t kStretchBytes = 256 << 10;
 constexpr size_t kDayStretchBytes = 32 << 10;
 constexpr size_t kDayStretchRecords = 256;
-// Records of one item that are passed before the next item is sought.
+// The records of one item, in number and in bytes, that are skipped one by one before the reader
+// seeks to the next item.
 constexpr int kPassedRecords = 8;
 constexpr size_t kPassedBytes = 64 << 10;
-// The bytes that a seek counts as: it takes as long as to read a few KB.
+// The bytes that a seek counts as. It takes as long as reading a few KB.
 constexpr uint64_t kSeekBytes = 4 << 10;
 
 }  // namespace
@@ -189,8 +191,9 @@ int64_t LoggedMoment::LastDay() const {
   return history::DayOf(store_.change_clock().At(store_.clock().NowMicros()));
 }
 
-// A log is given up with its mark, and a day is trimmed once no moment in it can be restored: a
-// read that ended before either is whole.
+// Checks, after a read, that the table and its change log still cover the moment. If they do, the
+// read saw all records: a log is given up together with its mark, and a day is trimmed only when no
+// moment of it can be restored.
 Status LoggedMoment::CheckThere(kv::Tier tier) const {
   const TablePtr now = store_.Find(table_->descriptor.name);
   if (now == nullptr || now->descriptor.table_id != table_->descriptor.table_id) {

@@ -19,7 +19,7 @@ class Outcomes {
     if (!status.ok() && outcome_.ok()) outcome_ = std::move(status);
     if (--left_ == 0) wake_.notify_all();
   }
-  // Until there are as many as were announced; the first error is the outcome.
+  // Waits until all announced writes have ended. Returns the first error, or OK.
   Status Wait() {
     MutexLock lock(mutex_);
     while (left_ > 0) wake_.wait(mutex_);

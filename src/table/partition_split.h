@@ -1,4 +1,5 @@
-// Splits a partition of a table on demand.
+// Splits a partition of a table when a management call asks for it (splits for heat or size:
+// throughput/resource_control.cc).
 #pragma once
 
 #include <cstdint>

@@ -42,9 +42,9 @@ void SettledChanges::AwaitWrites(const std::string& table, uint32_t log_tablet_i
                             " not found"),
                   -1);
   }
-  // A write takes its time inside the gate. So one that enters from here on has this time or a
-  // later one, and no earlier one. Those inside the gates of earlier versions have left them before
-  // this version was there.
+  // A write gets its time inside the gate. So a write that enters the gate from now on has a time
+  // that is not below `until` + 1. Writes inside the gates of earlier versions had left before this
+  // version existed.
   const int64_t until = store_.change_clock().At(store_.clock().NowMicros()) - 1;
   found->gate->AwaitThoseInside([this, found, table, log_tablet_id, until] {
     Answer(table, log_tablet_id, OkStatus(), until);

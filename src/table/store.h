@@ -46,18 +46,18 @@ namespace stator::table {
 
 // What a write does with one of its items.
 struct Change {
-  // kExpire deletes as kDelete does, in the name of time to live. kReindex leaves the item as it is
-  // and adds what entries of it are missing in indexes that are being built.
+  // kExpire deletes like kDelete, but as time to live (which stream records show). kReindex leaves
+  // the item as it is, and adds its missing entries to indexes that are being built.
   enum Kind { kNone, kPut, kDelete, kExpire, kReindex };
   Kind kind = kNone;
   std::string item;  // encoded; for kPut
-  // Of a body that has to know what they cost. The write takes them as they are if they are from
-  // the version of the table and the very old image that it goes by, and derives them itself if
-  // not.
+  // The changes of index entries, if the body has derived them to know their cost. The write uses
+  // them if they were derived from the same version of the table and the same old image; otherwise
+  // it derives them itself.
   EntryChanges entries = {};
 
-  // Sets `entries`, unless there are no indexes or nothing changes. Kind and item must be what they
-  // are going to be.
+  // Derives `entries`, unless the table has no indexes or nothing changes. `kind` and `item` must
+  // have their final values.
   void DeriveEntries(const Table& table, model::ItemView old_item);
 };
 
@@ -82,16 +82,17 @@ struct TokenUse {
 using WriteBody =
     UniqueFunction<Result<std::vector<Change>>(const std::vector<model::ItemView>& old_items)>;
 using WriteDone = UniqueFunction<void(Status)>;
-// Asked, under the latches, before the body runs: returns false if the body may run on this thread,
-// or true after it has seen to it that `run` is called once, on any thread.
+// Decides whether the body of a write runs on another thread. Called under the latches, before the
+// body. Returns false if the body may run on this thread. Otherwise it arranges that `run` is
+// called once, on any thread, and returns true.
 using WriteDetour =
     std::function<bool(const std::vector<model::ItemView>& old_items, UniqueFunction<void()> run)>;
 
-// What the items of one partition key value and their entries in local indexes may take together;
-// in tables with local indexes.
+// The maximum size of an item collection: the items of one partition key value with their entries
+// in local indexes. Only for tables with local indexes.
 inline constexpr int64_t kMaxCollectionBytes = int64_t{10} << 30;
 
-// Of kItemCollectionTooLarge: which of the targets it was.
+// Payload of kItemCollectionTooLarge: the index of the target whose collection is too large.
 struct TargetPayload : ErrorPayload {
   explicit TargetPayload(size_t target) : target(target) {}
   size_t target;
@@ -133,9 +134,9 @@ class Store {
   void Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check = nullptr) {
     catalog_->Create(std::move(descriptor), std::move(done), std::move(check));
   }
-  // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which
-  // changes nothing then. Like the checks it may run again, on what another process has made of the
-  // descriptor meanwhile.
+  // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`; then
+  // nothing is changed. `change`, like the checks, may run again, on a descriptor that another
+  // process has changed meanwhile.
   using ChangeDescriptor = Catalog::Change;
   // Global indexes that the change adds get their tablets here, and so does time to live. When it
   // adds or takes away indexes (time to live is one), the writes under way finish under the old
@@ -146,7 +147,7 @@ class Store {
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done) {
     AlterAndDelete(std::move(name), std::move(change), {}, std::move(done));
   }
-  // The same, and deletes the ranges in the batch of the change.
+  // Alters the table like Alter, and deletes `ranges` in the same batch.
   void AlterAndDelete(std::string name, ChangeDescriptor change,
                       std::vector<kv::DeleteRange> ranges, CatalogDone done) {
     catalog_->Alter(std::move(name), {.change = std::move(change),
@@ -162,8 +163,9 @@ class Store {
   void WhileQuiet(std::string name, QuietTask task, UniqueFunction<void(Status)> done) {
     catalog_->WhileQuiet(std::move(name), std::move(task), std::move(done));
   }
-  // Deletes the records of the table's change log of the days before `day`, and forgets moments
-  // before `since_micros`. Does nothing for another log than that of `log_tablet_id`.
+  // Deletes the records of the table's change log of all days before `day`. Moments before
+  // `since_micros` can then not be restored any more. Does nothing if the table's log is not in the
+  // tablet `log_tablet_id` any more.
   void TrimChangeLog(std::string name, uint32_t log_tablet_id, int64_t day, int64_t since_micros,
                      CatalogDone done) {
     catalog_->TrimChangeLog(std::move(name), log_tablet_id, day, since_micros, std::move(done));
@@ -184,19 +186,21 @@ class Store {
   // Takes over what other processes have made of the catalog. Waits for the engine: not for a
   // loop's or an engine's thread.
   Status Refresh() { return catalog_->Refresh(); }
-  // The same, and finishes what processes that died have left undone. To be called about every
-  // second.
+  // Does Refresh, and finishes the catalog changes that dead processes have left unfinished. Call
+  // it about every second.
   Status CatchUp() { return catalog_->CatchUp(); }
-  // Whether this process is to fill indexes and let items expire, or leaves that to another; asked
-  // again and again. It is never wrong if several do. Until this is called, and with null: yes.
+  // Sets the predicate that says whether this process does the background work of a table: it fills
+  // indexes and deletes expired items. It is called before each piece of work. It may be true in
+  // several processes at once: that does no harm. Null, which is the default: always true.
   using WorkPredicate = Catalog::WorkPredicate;
   void SetWorkPredicate(WorkPredicate may_work) { catalog_->SetWorkPredicate(std::move(may_work)); }
   bool MayWork(const Table& table) const { return catalog_->MayWork(table); }
-  // Writes are refused by a fence that is above that of this version, and the catalog has no other:
-  // lets them go on there, for who raised it has died, or will notice.
+  // Call it when the engine's fence of a table is above the fence of this version, and the catalog
+  // has no newer version: a process has raised the fence and died, or has not stored its version
+  // yet. Accepts the engine's fence, so that writes go on.
   Status AcceptFence(const TableDescriptor& table) { return catalog_->AcceptFence(table); }
-  // What hears the messages of the engine's bulletin that are not for the store, which listens
-  // itself.
+  // Sets the listener for those messages of the engine's bulletin that are not for the store. (The
+  // store listens to the others.)
   void ListenTo(kv::Bulletin::Listener listener) { catalog_->ListenTo(std::move(listener)); }
   // Ends what the store does by itself, and every write that waits to run again. To be called
   // before the engine goes, if that is done before the store goes. Idempotent.
@@ -238,8 +242,8 @@ class Store {
   // kCorruption, kUnavailable. With `past`, the image of that moment; so in ScanTablet.
   Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
                    const Past* past = nullptr);
-  // The same, of the present and with Tier::kAny, by Engine::GetLater, or with `recent` by
-  // Engine::GetRecent.
+  // Reads the durable image of an item as it is now, without a waiting thread: by Engine::GetLater,
+  // or if `recent` by Engine::GetRecent. `done` gets the value.
   void GetLater(const Table& table, std::string_view key, bool recent, kv::Engine::GetDone done);
   // Reads the durable images of items of any tables from one state; images->at(i) belongs to
   // items[i]. Returns the sum of their sizes (model::ItemView::size_bytes); from the item on with
@@ -253,7 +257,7 @@ class Store {
   // returns false.
   Status Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse,
               kv::Tier tier, FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
-  // The same for the entries of an index, or whatever else the tablet holds.
+  // Visits the entries of any tablet, such as those of an index, as Scan visits items.
   Status ScanTablet(const kv::Range& range, kv::Tier tier,
                     FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
                     const Past* past = nullptr);
@@ -280,8 +284,8 @@ class Store {
   // Another limit than kMaxCollectionBytes. Before the first write.
   void LimitCollections(int64_t bytes) { max_collection_bytes_ = bytes; }
   int64_t max_collection_bytes() const { return max_collection_bytes_; }
-  // True while an index is being filled or removed. Work that waits because its table is damaged
-  // does not count.
+  // Returns true while an index is being filled or removed. Work that waits because its table is
+  // damaged does not count.
   bool BuildsIndexes() const;
   // Returns the tables whose index work has failed because the table is damaged: table name to
   // error message. The work is tried again from time to time.

@@ -33,7 +33,7 @@ struct Table {
   Meters meters;  // set by the store's CatalogObserver, if there is one
 
   const model::KeySchema& key_schema() const { return descriptor.key_schema; }
-  // Of one of the descriptor's own global indexes. There must be meters.
+  // Returns the meter of a global index, which must be one of `descriptor`. There must be meters.
   throughput::Meter& MeterOf(const IndexDescriptor& index) const {
     return *meters.indexes[static_cast<size_t>(&index - descriptor.indexes.data())];
   }

@@ -51,14 +51,15 @@ class TokenLedger {
   // The entry of `token`, or nullopt, also if it has expired. kWouldBlock with Tier::kMemory,
   // kCorruption, kUnavailable.
   Result<std::optional<std::string>> Find(std::string_view token, kv::Tier tier);
-  // The same where several processes record, with clocks that differ by less than a period: what it
-  // goes by is added to `guards`, and waits. `guess`: reads nothing and says that there is none,
-  // which the guards will tell.
+  // Finds the entry of a token if several processes record, whose clocks differ by less than a
+  // period. Adds the guards on which the answer depends to `guards`. May wait. `guess`: reads
+  // nothing and returns nullopt; if an entry exists, the guards will fail.
   Result<std::optional<std::string>> FindGuarded(std::string_view token, bool guess,
                                                  std::vector<kv::Guard>* guards);
-  // The record in an entry, as a view into it; nullopt once it has expired.
+  // Returns the record in `entry`, as a view into it; nullopt if the record has expired.
   std::optional<std::string_view> RecordOf(std::string_view entry) const;
-  // Adds to `batch` what records `record` under `token` as of now; returns the entry.
+  // Adds to `batch` the put that stores `record` under `token` with the present time. Returns the
+  // entry.
   std::string Record(std::string_view token, std::string_view record, kv::Batch* batch);
 
  private:

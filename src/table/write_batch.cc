@@ -29,8 +29,8 @@ class BatchFiller {
     }
     for (const history::ChangeLog* log : logs_) history::AppendMark(*log, LogTime(), &batch_);
     TRY(CheckCollections());
-    // An index build finds most items with their entries in place: then there is nothing to wait
-    // for.
+    // An index build finds the entries of most items in place already. Then the batch is empty, and
+    // no image is pending.
     if (batch_.puts.empty() && batch_.deletes.empty()) effects_.images.clear();
     return std::move(effects_);
   }
@@ -44,8 +44,8 @@ class BatchFiller {
     int64_t items = old_item.exists() ? -1 : 0;
     int64_t bytes = -static_cast<int64_t>(old_item.size_bytes());
     const kv::Tablet tablet = target.table->descriptor.tablet();
-    // An image that is not durable must not get into the history by what replaces it, unless its
-    // batch is there too.
+    // A pending image is recorded as replaced only if the batch that wrote it is recorded in the
+    // history, too.
     const bool kept = store_.history().Keeps(target.table->descriptor.name) &&
                       (images_[i].pending == nullptr || images_[i].pending->kept);
     pending->kept = kept;
@@ -128,7 +128,7 @@ class BatchFiller {
     Remember(targets_[i].table->descriptor.tablet(), targets_[i].key, std::move(item));
   }
 
-  // An index that is being built has no past: readers do not know it yet.
+  // An index that is being built is left out of the history, because no request reads it yet.
   void RememberEntry(const TableDescriptor& table, const IndexDescriptor& index,
                      const EntryChange& change, const OldImage& image) {
     if (index.state != IndexDescriptor::State::kActive) return;

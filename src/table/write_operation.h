@@ -1,9 +1,10 @@
 // One write: latches, old images, body, batch. Internal to the room.
 //
-// The latches of the targets are taken in sorted order. They are let go as soon as the batch is
+// The latches of the targets are taken in sorted order. They are released as soon as the batch is
 // queued, so that the next writer of a key joins the same group commit instead of waiting for the
-// disk. The image that the next writer saw is pending then, and its batch names that of the first:
-// if the first is refused, so is the second.
+// disk. The next writer then decides on an image that is not durable yet (a pending image). Its
+// batch names the earlier one in Batch::after: if the earlier batch is refused, so is the later
+// one.
 #pragma once
 
 #include <atomic>
@@ -81,11 +82,12 @@ class WriteOperation {
   virtual void GoOnLatched() = 0;
   // Reads the old images that are not pending, and the token's record.
   virtual Status Read(kv::Tier tier) = 0;
-  // Whether there is no sense in waiting for one more latch.
+  // Returns true if the write has waited for so long that it must not wait for a further latch.
   virtual bool WaitedForLong() const { return false; }
-  // The batch could not be made. True: has gone on without it, nothing more is to be done.
+  // Called when the batch could not be made. Returns true if the operation has handled that itself.
   virtual bool GoesOnWithoutBatch([[maybe_unused]] Error* error) { return false; }
-  // What speaks against an answer that changes nothing and comes from no pending image.
+  // The reason why an answer must be checked first, although the write changes nothing and saw no
+  // pending image.
   enum class Doubt : uint8_t {
     kNone,
     kOfAge,     // what was read may be old: ReadAgain
