@@ -15,7 +15,8 @@ constexpr int kAnswerSeconds = 3;  // for those who listen; librados takes whole
 constexpr size_t kMaxMessages = 1000;
 constexpr int64_t kRetryMicros = 1'000'000;
 
-// What waits for an answer and what brings it, whichever goes first.
+// Shared by the thread that waits for an answer and the callback that brings it; the one that ends
+// last frees it.
 struct Answer {
   explicit Answer(Host* host) : came(host) {}
   Mutex mutex;
@@ -74,7 +75,7 @@ Status RadosBulletin::Announce(std::string_view message) {
 
 void RadosBulletin::OnMessage(uint64_t notification, uint64_t watch, std::string_view message) {
   MutexLock lock(mutex_);
-  // Nobody acknowledges what is dropped, so whoever announced it is told.
+  // A dropped message is not acknowledged, so its sender learns that it was not delivered.
   if (stopping_ || messages_.size() >= kMaxMessages) return;
   messages_.push_back({notification, watch, std::string(message)});
   changed_.NotifyAll();

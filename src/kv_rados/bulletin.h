@@ -1,5 +1,5 @@
-// Messages among the processes of a store: each watches one object of the pool, and whoever has
-// something to say notifies those who watch it. Internal to the room.
+// Messages among the processes of a store. Every process watches one object of the pool; a sender
+// notifies the watchers of that object. Internal to the room.
 #pragma once
 
 #include <cstdint>

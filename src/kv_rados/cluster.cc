@@ -194,14 +194,14 @@ Status Cluster::Start() {
     return Unavailable(fmt::format("The Ceph configuration {} cannot be read: {}.",
                                    options_.ceph_conf, failed(result)));
   }
-  // Without a time limit an operation waits for ever, and who was cut off for long tries to connect
-  // every 15 s only.
+  // Without timeouts an operation waits for ever; and a client that was disconnected for long tries
+  // to connect only every 15 s.
   const std::pair<const char*, std::string> settings[] = {
       {"rados_osd_op_timeout", std::to_string(options_.operation_timeout_seconds)},
       {"rados_mon_op_timeout", std::to_string(options_.operation_timeout_seconds)},
       {"client_mount_timeout", std::to_string(options_.connect_timeout_seconds)},
       {"ms_max_backoff", "2"},
-      // Beyond these, who sends an operation is made to wait, and threads that send some must not.
+      // Beyond these limits librados blocks the sending thread, which must not happen to ours.
       {"objecter_inflight_ops", "1000000"},
       {"objecter_inflight_op_bytes", "10737418240"},
       {"log_to_stderr", "false"},

@@ -55,8 +55,8 @@ class WriteOp {
   const rados_write_op_t op_;
 };
 
-// One read operation on one object: all parts from one state. Results are there once it has
-// succeeded, and live as long as it.
+// One read operation on one object. All its parts read one state of the object. Results are valid
+// once the operation has succeeded, and live as long as this object.
 class ReadOp {
  public:
   explicit ReadOp(const RadosApi& api) : api_(api), op_(api.create_read_op()) {}
@@ -68,15 +68,18 @@ class ReadOp {
   void GuardAttribute(const char* name, std::string_view value);
   // -ECANCELED if the attribute is there and equal.
   void GuardAttributeIsNot(const char* name, std::string_view value);
-  // Of the object as it was found, also when a guard behind it has refused the operation.
+  // Reads all attributes of the object. They are returned also if a later guard of the operation
+  // has refused it.
   void Attributes();
-  // They return the number of the part. `start_after` and `prefix` have no zero bytes.
+  // Each adds a part to the operation and returns the part's number. `start_after` and `prefix`
+  // must not have zero bytes.
   size_t Keys(std::span<const std::string> keys);
   size_t Range(const std::string& start_after, const std::string& prefix, size_t limit);
-  // The same without the values.
+  // Reads a range of keys without their values.
   size_t Cells(const std::string& start_after, size_t limit);
 
-  // Of an operation that asked for Attributes; "" if the object has none of the name.
+  // Returns an attribute's value, if the operation asked for Attributes; "" if the object has no
+  // such attribute.
   std::string attribute(const char* name);
   // Calls visit(key, value) in the order of the keys until it returns false, once. The views live
   // as long as the operation.
@@ -108,10 +111,10 @@ class ReadOp {
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // Whoever sent it waits for Cluster::Acknowledge of both numbers. May come before the watch is
-  // known to stand.
+  // A message has arrived. Its sender waits until Cluster::Acknowledge is called with both numbers.
+  // May be called before the call that set up the watch has returned.
   virtual void OnMessage(uint64_t notification, uint64_t watch, std::string_view message) = 0;
-  // The watch has ended; messages may have been missed. It still has to be given up (UnwatchLater).
+  // The watch has ended, and messages may have been missed. The owner must still call UnwatchLater.
   virtual void OnLost(uint64_t watch, int result) = 0;
 };
 
@@ -146,11 +149,12 @@ class Cluster {
   // for an answer. Write and Read refuse to (-EDEADLK).
   static bool InCallback();
   int Write(const std::string& object, const WriteOp& op);
-  // Fills an operation and writes; again, with a new one, while answers time out and the deadline
-  // of the options has not passed. So the first may have been applied whatever the last one gives.
+  // Fills an operation and writes it. While answers time out, it repeats that with a new operation,
+  // up to the deadline of the options. So an earlier operation may have been applied whatever the
+  // result of the last one is.
   int WriteAgain(const std::string& object, FunctionRef<void(WriteOp&)> fill);
-  // While one is there, what its thread reads began at `ticks`: somebody has waited for it since.
-  // The innermost counts.
+  // While a Since lives, reads of its thread count as begun at `ticks`, for their deadline: a
+  // caller has waited since then. The innermost Since counts.
   class Since {
    public:
     explicit Since(int64_t ticks);
@@ -176,7 +180,7 @@ class Cluster {
   // `seconds`.
   void WatchLater(const std::string& object, Watcher* watcher, int seconds, uint64_t* watch,
                   UniqueFunction<void(int)> done);
-  // Only of a watch that stood, even if it is lost.
+  // Ends a watch. Call it for each watch that was set up, even if it is lost.
   void UnwatchLater(uint64_t watch, UniqueFunction<void(int)> done);
   // Waits until no call of a watcher is under way.
   void FlushWatches() { api_.watch_flush(cluster_); }
@@ -191,12 +195,13 @@ class Cluster {
   // False too if no monitor says. Waits for the network.
   bool IsErasureCoded();
 
-  // What a result other than 0 means to people; kOutcomeUnknown for a write that timed out,
-  // kCorruption for a missing object of a pool that is there, kUnavailable otherwise.
+  // Returns the error, with a sentence for people, for a result other than 0: kOutcomeUnknown for a
+  // write that timed out, kCorruption for a missing object of an existing pool, kUnavailable
+  // otherwise.
   Error ErrorOf(int result, const std::string& object, bool write) const;
   const RadosOptions& options() const { return options_; }
   StoreFormat& format() { return format_; }
-  // Whether something that started at `ticks` should have ended by now.
+  // Returns true if the deadline of a call that began at `ticks` has passed.
   bool PastDeadline(int64_t ticks) const {
     return clock().TicksMicros() - ticks > options_.deadline_seconds * 1'000'000LL;
   }

@@ -1,5 +1,5 @@
-// Tells the layers above of other processes that write to the same parts, and asks them before each
-// group of writes.
+// Hooks of the writer for the layers above: they hear when another process writes to the same
+// parts, and are called before each group of writes.
 #pragma once
 
 #include <functional>

@@ -209,7 +209,8 @@ void FakeCluster::ShutOut(int process) {
   shut_out_.push_back(process);
   for (const PendingPtr& pending : pending_) {
     if (pending->operation.process != process) continue;
-    // An operation that was applied stays so, and its process is not told.
+    // An operation that was applied already stays applied, although its process is told that it
+    // failed.
     pending->state = Pending::State::kRefused;
     pending->result = -ESHUTDOWN;
   }

@@ -49,7 +49,7 @@ class FakeCluster {
   FakeCluster(Fibers& fibers, ManualClock& clock, Random& random, Observer& observer);
   ~FakeCluster();  // every connection must be closed
 
-  // For Cluster::Connect with the options' `user` set to UserOf(process).
+  // The functions to pass to Cluster::Connect. The `user` of its options must be UserOf(process).
   static const RadosApi& api();
   static std::string UserOf(int process);
 
@@ -66,9 +66,10 @@ class FakeCluster {
   // Nothing that the process does reaches the cluster any more; what it has sent may still be
   // applied. Each of its operations fails with -ESHUTDOWN.
   void Kill(int process);
-  // The cluster refuses the process, also in answers to what it has applied already (a blocklist).
+  // Makes the cluster refuse the process (blocklist). The answers to its operations that were
+  // applied already are errors, too.
   void ShutOut(int process);
-  // The pool takes no writes, and monitors say so.
+  // Makes the pool full: it refuses writes, and monitors report it.
   void SetFull(bool full) { full_ = full; }
   bool full() const { return full_; }
   // Applies or drops operations that are late.

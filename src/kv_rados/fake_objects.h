@@ -44,7 +44,8 @@ struct FakeStep {
     kCells,
   };
   Kind kind;
-  // The attribute or key; the first key of a range; the key that a read starts behind.
+  // Depends on the kind: the attribute or key; the first key of a range; the key behind which a
+  // read starts.
   std::string name = {};
   std::string value = {};  // to set, or to compare with; the end of a range; the prefix
   int compare = 0;         // LIBRADOS_CMPXATTR_OP_*

@@ -11,7 +11,7 @@ bool Covers(std::string_view begin, std::string_view end, std::string_view key) 
   return key >= begin && (end.empty() || key < end);
 }
 
-// What is taken for the size of a value that goes and that nobody has seen.
+// The assumed size of a removed value whose size is not known.
 constexpr size_t kGuessedBytes = 1024;
 
 Error TooLargeError(uint64_t max_bytes) {

@@ -1,5 +1,5 @@
-// Which of the batches that wait for a part of a tablet go into one operation, and what the
-// operation says. Pure. Internal to the room.
+// Chooses the waiting batches of a part of a tablet that go into one write operation, and makes
+// that operation. Pure. Internal to the room.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct GroupSize {
   uint64_t max_bytes = UINT64_MAX;
   bool is_final = false;  // it was counted for this group, and all keys of its batches are known:
                           // nothing can be found out any more
-  // The bytes of the value that a key had at a stamp, if somebody remembers; without one, when it
-  // was last heard of. May be null.
+  // Returns the size of the value that a key had at a stamp (nullopt: when it was last seen), if it
+  // is cached. May be null.
   std::function<std::optional<size_t>(std::string_view key, std::optional<uint64_t> stamp)> seen;
 };
 
@@ -70,19 +70,19 @@ class Group {
   // the size of the part.
   static void KeysOf(const kv::Batch& batch, bool with_changes, std::vector<std::string>* keys);
 
-  // The stamp of the last batch that joined; base_stamp if none did.
+  // Returns the stamp of the last batch that joined; base_stamp if none has.
   uint64_t last_stamp() const { return last_stamp_; }
   uint64_t base_stamp() const { return base_stamp_; }
   bool empty() const { return last_stamp_ == base_stamp_; }
-  // Of the part with the group.
+  // Returns the size of the part after the group.
   const PartSize& size() const { return size_; }
-  // How many bytes of cells the batches replace, remove and put, as far as known: no count that
-  // sees some of the batches is off by more.
+  // Returns the bytes of the cells that the batches replace, remove and put, as far as they are
+  // known. It bounds the error of a count that sees only some of the batches.
   uint64_t changed_bytes() const { return changed_bytes_; }
 
-  // The operation: the guards, all of which see the state before it; then ranges of keys that go;
-  // then the changes that are left in the end. No change is written and deleted again: the range
-  // delete of BlueStore does not see what its own operation wrote.
+  // The write operation has, in this order: the guards, which all see the state before it; the
+  // deleted ranges of keys; the final changes. A change that a later batch deletes again is left
+  // out, because a range delete of BlueStore does not see writes of its own operation.
   struct Span {
     std::string begin;
     std::string end;  // empty: no bound
@@ -100,20 +100,20 @@ class Group {
   const std::vector<Span>& deleted() const { return deleted_; }
   const std::map<std::string_view, Change>& changes() const { return changes_; }
 
-  // What is known after the group became durable: `known`, brought up to date, and the keys that
-  // the group put. Who guards one of these next need not ask the cluster, as long as nobody else
-  // writes.
+  // Updates `known` after the group became durable, and adds the keys that the group put. A later
+  // guard on one of these keys needs no read of the cluster, as long as no other process writes.
   void Learn(KnownKeys* known) const;
 
  private:
   // What the group made of a key, if anything.
   std::optional<KeyState> Changed(std::string_view key) const;
-  // The bytes that a key takes before the batch, guards of `asked` included; none if nobody knows.
-  // *present: whether it is there, then, as far as one can tell.
+  // Returns the bytes that a key takes before the batch, as far as the cache and the guards of
+  // `asked` tell; nullopt if they are not known. Sets *present to whether the key probably exists
+  // then.
   std::optional<size_t> BytesOf(std::string_view key,
                                 const std::map<std::string_view, uint64_t>& asked,
                                 bool* present) const;
-  // The size after a batch on top of those before it.
+  // Returns the part's size after this batch and all batches before it.
   PartSize SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked,
                     uint64_t* changed_bytes) const;
   void Record(std::string_view key, std::optional<std::string_view> value, KeyState state,

@@ -20,7 +20,8 @@
 
 namespace stator::kv_rados {
 
-// Stands in for the threads of the machine. Where a Host is asked for, null means the machine.
+// Replaces the machine's threads, for simulations. Where a function takes a Host, null means the
+// machine's own threads.
 class Host {
  public:
   virtual ~Host() = default;

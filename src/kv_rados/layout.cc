@@ -31,8 +31,8 @@ void AppendText(std::string* to, std::string_view text) {
   to->append(text);
 }
 
-// Takes fields off the front of some bytes. Once a field is missing, everything after it is 0 or
-// empty and `whole` says no.
+// Takes fields from the front of some bytes. Once a field is missing, all later fields are 0 or
+// empty, and `whole` returns false.
 class Fields {
  public:
   explicit Fields(std::string_view bytes) : bytes_(bytes) {}
@@ -75,7 +75,8 @@ Error NewerError(std::string_view what, int version, int known) {
                            what, version, known));
 }
 
-// A version byte that is not ours: of a newer Stator, or nothing that a Stator ever wrote.
+// Checks a version byte. Returns one error for a version of a newer Stator, and kCorruption for a
+// byte that no Stator has written.
 Status CheckVersionByte(std::string_view bytes, std::string_view what) {
   if (bytes.empty() || bytes[0] <= 0 || bytes[0] > kMaxVersion)
     return CorruptionError(fmt::format("{} is damaged.", what));
@@ -119,7 +120,7 @@ void Negate(std::string* text, size_t from) {
   for (size_t i = from; i < text->size(); ++i) (*text)[i] = static_cast<char>(-(*text)[i]);
 }
 
-// The longest text that every key in [begin, end) begins with.
+// Returns the longest common prefix of all keys in [begin, end).
 std::string_view CommonPrefix(std::string_view begin, std::string_view end) {
   if (end.empty()) return {};
   const size_t shared = static_cast<size_t>(

@@ -146,7 +146,7 @@ struct MapEntry {
   std::map<std::string, uint32_t> parts;  // never empty; the first route is ""
 };
 std::string EncodeMapEntry(const MapEntry& entry);
-// As DecodeHeader.
+// Decodes a map entry. Fails as DecodeHeader.
 Result<MapEntry> DecodeMapEntry(std::string_view bytes);
 
 std::string EncodeStamp(uint64_t stamp);
@@ -197,7 +197,8 @@ size_t EscapedBytes(std::string_view key);
 size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes);
 // The key of a cell "k" or "r". kCorruption when it is none.
 Result<std::string> KeyOfCell(std::string_view cell);
-// The same behind what `key` holds; after an error that holds anything.
+// Appends the key of a cell "k" or "r" to `key`. After an error the contents of `key` are
+// undefined.
 Status AppendKeyOfCell(std::string_view cell, std::string* key);
 
 // Keys >= `key` are those whose KeyCell is greater than this; it is no cell itself.
@@ -205,7 +206,7 @@ std::string StartAt(std::string_view key);
 // The longest text that every KeyCell of keys in [begin, end) begins with, its first letter
 // included; an empty `end`: no bound.
 std::string CommonCellPrefix(std::string_view begin, std::string_view end);
-// The same of the ReverseCells.
+// Returns the longest common prefix of the ReverseCells of these keys.
 std::string CommonReversePrefix(std::string_view begin, std::string_view end);
 // Whether that text alone keeps a read that begins at one end of the range (at `end`, in reverse)
 // from going beyond the other.
@@ -224,8 +225,8 @@ CellRange ReverseCellRange(std::string_view begin, std::string_view end);
 std::string StoredValue(std::string_view value);
 // kCorruption for what StoredValue would not make.
 Result<std::string> LoadedValue(std::string_view stored);
-// The same without a copy: the value comes to stand within the stored bytes, which nobody else may
-// look at any more.
+// Returns the loaded value without a copy: it is made inside the stored bytes, which must not be
+// used by other code afterwards.
 Result<std::string_view> LoadedInPlace(std::string_view stored);
 // The stored value v has the stamp exactly if GuardAbove(stamp) < v < GuardBelow(stamp), bytewise.
 std::string GuardAbove(uint64_t stamp);

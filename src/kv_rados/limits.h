@@ -11,9 +11,10 @@ struct Limits {
   // Batches of one operation. RADOS takes operations of up to 90 MB.
   size_t group_bytes = 8 << 20;
   size_t group_batches = 1000;
-  // Keys remembered between groups, of all parts together. One takes about 200 bytes.
+  // The maximum number of keys whose state is remembered between groups, for all parts together.
+  // One takes about 200 bytes.
   size_t known_keys = 200'000;
-  // A part is counted again when its size may be off by half, if that is more than this.
+  // A part's size is counted again when it may be wrong by half of it, and by more than this.
   uint64_t unsure_bytes = 8 << 20;
   // A long read aims at `read_bytes`; its first operation, if the caller names no size, at
   // `first_read_bytes`.

@@ -35,8 +35,8 @@ class SeenSizes {
 
   SeenSizes();
   void Note(std::span<const Seen> seen);
-  // Of the value that was there at the stamp, or when it was last seen; none if it was not, or is
-  // forgotten.
+  // Returns the size of the key's value at this stamp (nullopt: when it was last seen); nullopt if
+  // it was not seen, or is forgotten.
   std::optional<size_t> Find(uint64_t place, std::optional<uint64_t> stamp) const;
 
   static constexpr size_t kSlots = 1 << 18;
@@ -82,21 +82,22 @@ class Part {
   const uint32_t number;
   const std::string object;
 
-  // Null: nobody has looked yet, or the object has another one since.
+  // Returns the header as last read. Null: it was not read yet, or the object was found to have
+  // another one.
   HeaderPtr header() const;
-  // What stood in the object, unless a later one is known already. Returns the later of the two.
-  // kCorruption: the part's object has no header, a damaged one, or another part's; kUnavailable:
-  // it is of a newer format.
+  // Stores a header that was read from the object, unless a later one is known. Returns the later
+  // of the two. kCorruption: the part's object has no header, a damaged one, or another part's;
+  // kUnavailable: it is of a newer format.
   Result<HeaderPtr> Learn(std::string_view bytes) const;
-  // An operation that compared it was refused.
+  // Forgets the header, because an operation that compared it was refused.
   void Forget(const HeaderPtr& header) const;
 
   void NoteBytes(size_t bytes) const;
-  // How many keys a read of about so many bytes asks for.
+  // Returns the number of keys for which a read of about `bytes` bytes asks.
   size_t KeysFor(size_t bytes) const;
-  // About how many bytes so many keys are.
+  // Returns the approximate bytes of `keys` keys.
   size_t BytesOf(size_t keys) const { return keys * MeanBytes(); }
-  // As SeenSizes.
+  // SeenOf returns a key's size in the form of SeenSizes; NoteSeen notes it there.
   SeenSizes::Seen SeenOf(std::string_view key, uint64_t stamp, size_t bytes) const {
     return {PlaceOf(key), stamp, bytes};
   }
@@ -138,9 +139,10 @@ Error FencedError(const PartHeader& header);
 // What one read of a long range aims at.
 inline constexpr size_t kReadBytes = 1 << 20;
 
-// Visits each key that the part has by its header, counters too, with the bytes that it takes up
-// and the stamp of its value. Not from one state. False if the object is gone or has another
-// header. Waits. kCorruption, kUnavailable.
+// Visits the part's counters, and its keys whose routes lie in the range of `header` (the object
+// may still have keys that the part has given up). `visit` gets the bytes that the key takes and
+// the stamp of its value. The keys are not read from one state. Returns false if the object is
+// missing or has another header than `header`. Blocks. kCorruption, kUnavailable.
 Result<bool> WalkPart(Cluster& cluster, const Part& part, const HeaderPtr& header,
                       FunctionRef<void(std::string_view key, size_t bytes, uint64_t stamp)> visit);
 

@@ -23,7 +23,8 @@ uint64_t Plus(uint64_t a, int64_t delta) {
 
 }  // namespace
 
-// While everybody waits for the child one goes on.
+// Returns kUnavailable if the store is closing. But while writers wait for the child to open, the
+// split goes on.
 Status PartSplit::Stopped() const {
   const bool awaited = header_->header.state == State::kLeaving && child_header_ != nullptr &&
                        child_header_->header.state == State::kFilling;
@@ -34,8 +35,8 @@ Status PartSplit::Stopped() const {
 // ---- the beginning ------------------------------------------------------------------------------
 
 Result<bool> PartSplit::Begin(const HeaderPtr& header, const std::string& boundary) {
-  // The child's number is taken from the map first: nobody else gets it, whatever becomes of this
-  // split.
+  // Take the child's number from the map first: then no other split gets it, even if this one
+  // fails.
   const std::string name = TabletName(parent_->tablet);
   const int64_t started = cluster_.clock().TicksMicros();
   uint32_t number = 0;
@@ -150,7 +151,8 @@ Result<bool> PartSplit::WriteChild(PartHeader next, FunctionRef<void(WriteOp&)> 
     op.SetAttribute(kHeaderAttribute, bytes);
   });
   if (result == -ECANCELED) {
-    // Somebody else's now, or the first of two was applied.
+    // Either another process has the child now, or the operation was sent twice and the first copy
+    // was applied.
     ASSIGN_OR_RETURN(const HeaderPtr now, ReadHeader(cluster_, *child_));
     if (now->bytes != bytes) return false;
   } else if (result < 0) {
@@ -213,7 +215,7 @@ Result<bool> PartSplit::ReadMoving(bool values, size_t bytes, const std::string&
   chunk->copied = after.empty() ? prefix : after;
   size_t have = 0;
   bool full = false;  // an operation takes no more
-  // Where nothing moves only a few are read, to find out what to leave out.
+  // Where no key moves, read only a few keys, to find the next key that moves.
   for (bool inside = !after.empty(); have < bytes && !full;) {
     const size_t limit = !inside ? 2 : values ? parent_->KeysFor(bytes) : limits_.keys_at_once;
     std::unique_ptr<ReadOp> read;
@@ -512,7 +514,8 @@ Result<bool> PartSplit::Clean() {
   PartHeader open = header_->header;
   open.state = State::kOpen;
   if (!gave_up_) return OpenUnsure(std::move(open));
-  // The child may have got more, or less, after the routes were given up.
+  // Correct the size that was given to the child: the child may have received more, or less, after
+  // the parent gave up the routes.
   open.given = {Plus(open.given.bytes, Difference(moved_.bytes, moved_at_first_.bytes)),
                 Plus(open.given.keys, Difference(moved_.keys, moved_at_first_.keys))};
   ASSIGN_OR_RETURN(const HeaderPtr now,
@@ -521,8 +524,9 @@ Result<bool> PartSplit::Clean() {
   return now != nullptr;
 }
 
-// Another process gave the routes up, and only it knew what had been copied by then. So the size is
-// unsure until a writer counts.
+// Opens the parent after a split of which another process did the step that gave up the routes.
+// Only that process knew how much had been copied by then. So the part's size is marked as unsure
+// until a writer counts.
 Result<bool> PartSplit::OpenUnsure(PartHeader open) {
   open.epoch = header_->header.epoch + 1;
   const std::string bytes = EncodeHeader(open);

@@ -1,5 +1,5 @@
-// How a part becomes two, while reads and writes go on and whoever does it may die. Internal to the
-// room.
+// Splits a part in two while reads and writes go on. The process that does it may die at any step.
+// Internal to the room.
 //
 //   1  the parent's header says: being copied, from a route on, to a child with a new number. From
 //      now on every writer marks what it changes there, in the same operation (cells "m" and "n"),
@@ -40,7 +40,8 @@
 
 namespace stator::kv_rados {
 
-// One split as far as this process carries it. Not thread-safe; at most one of a part at a time.
+// Runs the steps of one split in this process; another process may have done the first steps, or do
+// the last. Not thread-safe. A process has at most one PartSplit for a part at a time.
 class PartSplit {
  public:
   // `go_on` is asked between operations; `step` is told what was just done (see above).
@@ -54,10 +55,11 @@ class PartSplit {
         go_on_(std::move(go_on)),
         step_(std::move(step)) {}
 
-  // Step 1, of a part that is open and still has the header. False: it has not.
+  // Does step 1, if the part is open and still has `header`. Returns false if its header has
+  // changed.
   Result<bool> Begin(const HeaderPtr& header, const std::string& boundary);
-  // The other steps, from wherever the split is. True: it is done, or the tablet dropped. False:
-  // another process has it now.
+  // Does the remaining steps from the state that the split is in. Returns true if the split is
+  // complete or the tablet was dropped, false if another process has taken the split over.
   Result<bool> CarryOn();
 
  private:

@@ -12,8 +12,9 @@
 namespace stator::kv_rados {
 namespace {
 
-// A ledger cell that was not written for so long is removed by whoever opens the tablet. A process
-// that wakes up later than half of it to an operation in doubt does not trust a missing cell.
+// A process that opens the tablet removes ledger cells that were not written for this time. So a
+// process that looks after an operation in doubt later than half of this time does not trust a
+// missing cell.
 constexpr int64_t kLedgerKeepMicros = 24 * 3'600'000'000LL;
 constexpr size_t kMaxLedgersSeen = 200;
 constexpr int64_t kCountIntervalMicros = 1'000'000;
@@ -212,8 +213,8 @@ void PartWriter::AskWhetherFull(UniqueFunction<void()> next) {
   FailForWantOfWorkers();
 }
 
-// The header, the stamp, this process's ledger cell and every key that the group's batches depend
-// on, from one state.
+// Reads, from one state of the object: the header, the stamp, this process's ledger cell and every
+// key on which the group's batches depend.
 void PartWriter::ReadState() {
   Enter(State::kReading);
   std::vector<std::string> keys;
@@ -261,9 +262,10 @@ void PartWriter::OnState(int result, ReadOp& read, size_t cells, std::optional<s
       context_.statistics.found_in_ledger.fetch_add(1, std::memory_order_relaxed);
       return Succeed();
     }
-    // The cell does not name the operation, and the stamp that it was built on is gone or its
-    // guards do not hold there: it was never applied and never will be. Only where the cell itself
-    // may have been cleared away nobody can tell.
+    // The ledger cell does not name the operation, and the stamp that it was built on has passed,
+    // or its guards do not hold. So the operation was not applied and never will be. Only if the
+    // cell itself may have been removed meanwhile (it is kept for kLedgerKeepMicros), the outcome
+    // is unknown.
     if (!own && context_.clock.TicksMicros() - first_sent_ > kLedgerKeepMicros / 2) {
       return Fail(context_.cluster.ErrorOf(-ETIMEDOUT, part_->object, true));
     }
@@ -283,7 +285,8 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
   ASSIGN_OR_RETURN(header_, context_.map.Learn(part_, header));
   ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(read.attribute(kStampAttribute)));
   ASSIGN_OR_RETURN(size_, DecodeSize(read.attribute(kSizeAttribute)));
-  // An unsure size may be less than what was given away, which no group writes back.
+  // Raise an unsure size to at least `given` (what the part has given away), because no group
+  // stores a smaller one.
   size_ = With(Without(size_, header_->header.given), header_->header.given);
   stamp_ = stamp;
   if (const std::optional<uint64_t> refused = std::exchange(refused_at_, std::nullopt);
@@ -292,7 +295,8 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
   }
   if (counted_ && size_.unsure < counted_->said.unsure)
     counted_.reset();  // another process has counted since
-  // What was known and is not read here still holds if nobody has written since.
+  // Keep the known keys that are not read here if the stamp shows that no other process has written
+  // since.
   if (std::exchange(known_at_, stamp) != stamp) known_ = {};
   for (const std::string& key : keys) known_.insert_or_assign(key, KeyState{});
   Status status;
@@ -328,7 +332,8 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
   return OkStatus();
 }
 
-// A count under way compares with the attribute as it was before this correction, so it is void.
+// Notes that the part's size was corrected. A running count began with the size from before the
+// correction, so its result is discarded.
 void PartWriter::Told() {
   counted_.reset();
   count_.reset();
@@ -429,14 +434,14 @@ void PartWriter::Build() {
   for (size_t i = 0; i < batches_.size(); ++i) {
     QueuedBatch& queued = batches_[i];
     if (!queued.done) continue;
-    // A refusal is told at once: what was computed from the refused batch is told apart by its
-    // `after`.
+    // A refusal is answered at once: batches that were computed from the refused one name it in
+    // `after`, and are refused, too.
     if (kv::IsVoid(queued.batch)) {
       Refuse(queued, kv::VoidBatchError());
       continue;
     }
-    // Fences only rise, so what is known of one refuses for good; that it is no higher the
-    // operation makes sure.
+    // Fences only rise, so a known fence may refuse a batch for good. The operation itself checks
+    // that the fence has not become higher.
     if (std::any_of(queued.batch.fences.begin(), queued.batch.fences.end(),
                     [fence](const kv::Fence& asked) { return fence > asked.most; })) {
       Refuse(queued, FencedError(header_->header));
@@ -559,8 +564,8 @@ void PartWriter::OnWritten(int result) {
         Send();
       });
     case -ECANCELED:
-      // Another writer was faster, a guard of a key failed, or the first of two was applied. One
-      // read of all that matters tells.
+      // Either another writer won the race, or a guard of a key failed, or the operation was sent
+      // twice and the first copy was applied. Read the part's state to find out.
       context_.statistics.races.fetch_add(1, std::memory_order_relaxed);
       if (!in_doubt_) refused_at_ = group_->base_stamp();
       stamp_.reset();
@@ -568,8 +573,9 @@ void PartWriter::OnWritten(int result) {
     case -ESHUTDOWN:
     case -EPERM:
     case -EACCES:
-      // OSDs look at who asks before they look whether they have done it already, so librados may
-      // hear this of an operation that it had to send again.
+      // An OSD checks the client's permission before it checks whether it has done the operation
+      // already. So librados may get this error for an operation that was applied and then sent
+      // again.
       in_doubt_ = true;
       return Fail(context_.cluster.ErrorOf(result, part_->object, true));
     default:

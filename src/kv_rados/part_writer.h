@@ -1,12 +1,13 @@
-// The writes of one part of a tablet: one operation is under way at a time, and those that arrive
-// meanwhile go together into the next, when the window lets it through. Internal to the room;
-// everything runs on the writer's strand.
+// Writes one part of a tablet. One operation is under way at a time; batches that arrive meanwhile
+// go together into the next one, which starts when the window (window.h) allows it. Internal to the
+// room; everything runs on the writer's strand.
 //
-// The stamp in the object is the authority. Every operation compares it with what this process
-// believes and raises it, so an operation that lost to another process changes nothing, and one
-// whose answer was lost can be sent again as it is: if the first was applied the second is refused,
-// and the ledger cell, which only this process writes, tells that it was. Whatever is written to
-// the tablet later makes a late one void, because stamps never come back.
+// The stamp in the object decides. Every operation compares it with the stamp that this process
+// knows, and raises it. So an operation that lost a race to another process changes nothing. An
+// operation whose answer was lost can be sent again as it is: if the first copy was applied, the
+// second is refused, and the ledger cell, which only this process writes, shows that the first was
+// applied. A copy that arrives late has no effect once anything else was written, because stamps
+// never come back.
 #pragma once
 
 #include <atomic>
@@ -43,7 +44,7 @@ struct QueuedBatch {
   RouteRange routes = {};
 };
 
-// A batch that several parts have to apply, each for itself: range deletes.
+// A batch of range deletes that several parts must apply, each for itself.
 struct FanOutBatch {
   QueuedBatch whole;
   size_t left = 0;     // parts that have not yet
@@ -69,7 +70,7 @@ struct WriterStatistics {
   std::atomic<uint64_t> unknown = 0;          // batches whose outcome nobody was told
 };
 
-// What the writers of all parts share. Owned by the Writer.
+// The state that the writers of all parts share. Owned by the Writer.
 struct WriterContext {
   Cluster& cluster;
   TabletMap& map;
@@ -86,7 +87,7 @@ struct WriterContext {
   // Calls done(outcome) of a batch and forgets it.
   UniqueFunction<void(QueuedBatch&, Result<uint64_t>)> finish;
   UniqueFunction<void(Status)> set_health;
-  // A part has grown to this; told again and again.
+  // Called with the size of a part that has grown, after every write to it.
   UniqueFunction<void(const PartPtr&, const PartSize&)> grown;
   UniqueFunction<void(const kv::Unit&)> lost;  // WriterHooks
   UniqueFunction<void()> before_group;
@@ -123,7 +124,7 @@ class PartWriter {
   void SetRoutes(RouteRange routes) { routes_ = std::move(routes); }
 
   void Enqueue(QueuedBatch batch);
-  // Nobody but this process has heard of the key, and it is not there.
+  // Notes that the key is absent and that no other process knows it (Engine::NoteUnused).
   void NoteUnused(std::string_view key);
   // Stands in line if there is something to send that may not wait, or must not wait any longer,
   // and no group is under way.
@@ -199,8 +200,8 @@ class PartWriter {
   uint64_t known_at_ = 0;
   size_t known_counted_ = 0;  // of known_, in known_keys of the context
   PartSize size_;             // at that stamp, corrected by counted_
-  // What the size attribute said and what this process counted then. Kept until an operation of
-  // this process tells everybody.
+  // The value of the size attribute, and the size that this process counted at that time. Kept
+  // until an operation of this process stores the correction.
   struct Counted {
     PartSize said;
     Amount amount;

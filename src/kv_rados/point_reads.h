@@ -1,8 +1,8 @@
-// Reads of single keys of a part, combined: a few operations are under way at a time, and who
-// arrives meanwhile waits for the next, which asks for the keys of all who wait. A read never joins
-// an operation that was sent before it arrived: it might miss what was written in between. While
-// fewer are under way, on the part and in the window of the process, a read goes at once and alone.
-// Internal to the room.
+// Combines reads of single keys of a part. Only a few operations are under way at a time; reads
+// that arrive meanwhile wait for the next operation, which asks for all their keys. A read never
+// joins an operation that was sent before the read arrived: it might miss a write in between. If
+// fewer operations are under way (on the part and in the window of the process), a read is sent at
+// once and alone. Internal to the room.
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,8 @@ struct Fetched {
 };
 using FetchedPtr = std::shared_ptr<const Fetched>;
 
-// Sends operations on the object of a part. They compare its header.
+// Sends read operations to the object of a part. Each operation compares the object's header with
+// `header`, and the object refuses it if they differ.
 class PointChannel {
  public:
   virtual ~PointChannel() = default;
@@ -85,14 +86,15 @@ class PointReads {
   // longer).
   FetchedPtr ReadAndWait(const PartPtr& part, const HeaderPtr& header,
                          std::vector<std::string> cells);
-  // The same; `done` runs on a thread of the channel, which must not wait.
+  // Reads asynchronously. `done` runs on a thread of the channel, and must not wait.
   void ReadLater(const PartPtr& part, const HeaderPtr& header, std::vector<std::string> cells,
                  UniqueFunction<void(FetchedPtr)> done);
-  // Goes on without operations that hang. To be called now and then while reads may wait.
+  // Starts further operations in place of those that hang. Call it from time to time while reads
+  // may wait.
   void GoOn();
-  // A thread of its own calls GoOn from now on, while reads wait.
+  // Starts a thread that calls GoOn while reads wait.
   void StartWatching();
-  // Waits until all that was asked is answered. Nothing may be asked any more.
+  // Waits until all reads are answered. No read may be added any more.
   void Stop();
 
   uint64_t operations() const { return operations_.load(std::memory_order_relaxed); }
@@ -125,11 +127,12 @@ class PointReads {
 
   // An operation on the part may be sent at once if this gives a ticket. Ended must follow.
   std::optional<Window::Ticket> Begin(const PartPtr& part, int64_t now) REQUIRES(mutex_);
-  // The part's operation has answered so many reads.
+  // Notes that an operation on the part has ended and answered `reads` reads.
   void Ended(const PartPtr& part, Window::Ticket ticket, size_t reads);
-  // The part stands in line if it has reads that wait, and another operation may be on it.
+  // Puts the part into the line of parts to be read, if it has waiting reads and may have one more
+  // operation under way.
   void StandInLine(const PartPtr& part, Queue& queue) REQUIRES(mutex_);
-  // The next operations of the parts in line, as far as the window goes.
+  // Adds to `todo` the next operations of the parts in the line, as many as the window allows.
   void TakeFromLine(int64_t now, Todo* todo) REQUIRES(mutex_);
   std::vector<Waiting> TakeGroup(const Part& part, Queue& queue, std::vector<Waiting>* late)
       REQUIRES(mutex_);
@@ -147,7 +150,7 @@ class PointReads {
 
   Mutex mutex_;
   Signal idle_;
-  // Of parts with operations under way or reads that wait.
+  // The queues of all parts that have operations under way or waiting reads.
   std::unordered_map<const Part*, Queue> queues_ GUARDED_BY(mutex_);
   WaitQueue<PartPtr> line_ GUARDED_BY(mutex_);  // parts that wait for the window; each once
   Window window_ GUARDED_BY(mutex_);

@@ -138,17 +138,19 @@ class RadosEngine final : public kv::Engine, public kv::FeatureKeeper {
 
  private:
   bool look_only() const { return cluster_->options().look_only; }
-  // Runs `operate` (the result of an operation: 0 or -errno) at the place of the route until it is
-  // not refused. place->part is null, and nothing was done, if the tablet was never written to.
+  // Calls `operate`, which returns the result of an operation (0 or -errno), with the place of the
+  // route; locates the place anew and repeats the call while the operation is refused. If the
+  // tablet was never written to, sets place->part to null and does not call `operate`.
   Status At(kv::Tablet tablet, std::string_view route, Place* place,
             FunctionRef<int(const Place& place)> operate) const;
-  // An operation at the place failed. OK if it is worth another try at a place that is located
-  // anew.
+  // Handles the failure of an operation at a place. Returns OK if the operation may be repeated at
+  // a newly located place.
   Status Mend(const Place& place, int result) const;
-  // As At, with one operation that reads.
+  // Runs one read operation at the place of the route, as At does.
   Status Read(kv::Tablet tablet, std::string_view route, FunctionRef<void(ReadOp&)> fill,
               Place* place, std::unique_ptr<ReadOp>* read) const;
-  // The same from every part, one after the other, until an error.
+  // Reads from every part of a tablet, one part after the other, and calls `take` for each answer.
+  // Ends at the first error and returns it.
   Status ReadAll(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill,
                  FunctionRef<Status(const Place& place, ReadOp& read)> take) const;
   // What MultiGet has read.
@@ -162,7 +164,7 @@ class RadosEngine final : public kv::Engine, public kv::FeatureKeeper {
   // From every part, whose counters are its own: many at a time, not from one state.
   Status GetEverywhere(kv::Tablet tablet, const Wanted& wanted,
                        std::vector<std::optional<std::string>>* values);
-  // As MultiGet: from the pool, and from what is remembered.
+  // Do MultiGet: GetAny reads from the pool, GetGuarded also uses cached values.
   Status GetAny(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values);
   Status GetGuarded(std::span<const kv::Point> points,
                     std::vector<std::optional<std::string>>* values);
@@ -539,8 +541,8 @@ void RadosEngine::CreateLater(kv::Tablet tablet) {
     MutexLock lock(mutex_);
     if (!created_.insert(tablet).second) return;
   }
-  // Should it fail, the first write will do it. Nobody waits for it: a full pool refuses it, and
-  // the tablet can be read all the same.
+  // If this fails, the first write creates the tablet. The reader does not wait for it: a full pool
+  // refuses it, and the tablet can be read nevertheless.
   UniqueFunction<void()> task = [this, tablet] { (void)map_.PartsOrCreate(tablet).ok(); };
   writer_.TryWork(task);
 }
@@ -641,8 +643,8 @@ Status OpenStore(Cluster& cluster, const std::string& process) {
       kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
   const bool look_only = cluster.options().look_only;
   if (result == -ENOENT && look_only) {
-    // Nobody who only looks would find out: such a pool refuses the keys of an object that is
-    // there.
+    // Check here, because a process that only reads would not find out: an erasure-coded pool
+    // refuses keys only of an existing object.
     if (cluster.IsErasureCoded()) return cluster.ErrorOf(-EOPNOTSUPP, kStoreObject, false);
     const std::string& space = cluster.options().name_space;
     return Error(ErrorCode::kUnavailable,
@@ -708,7 +710,7 @@ Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options) {
 Result<std::unique_ptr<kv::Engine>> OpenOn(std::unique_ptr<Cluster> cluster,
                                            const std::string& process) {
   if (Status status = OpenStore(*cluster, process); !status.ok()) {
-    // Nothing was written but who opened the store, so no outcome is unknown to anybody.
+    // The only write was the note of the opening process, so no batch has an unknown outcome.
     if (status.error().code() != ErrorCode::kOutcomeUnknown) return status.error();
     return Error(ErrorCode::kUnavailable, fmt::format("The OSDs of the pool \"{}\" do not answer.",
                                                       cluster->options().pool));

@@ -21,28 +21,29 @@ struct RadosOptions {
   std::string user =
       "admin";  // without "client."; needs the caps mon 'allow r' and osd 'allow rwx pool=POOL'
   std::string name_space;  // of the pool; one pool may hold a store in each
-  // An operation without an answer for so long is given up and looked into, or repeated.
+  // The timeout of one operation. After it a read is repeated, and the outcome of a write is looked
+  // up.
   int operation_timeout_seconds = 5;
-  // A read, or a batch counted from Apply, that has no outcome after so long gets kUnavailable or
-  // kOutcomeUnknown; at most one operation's timeout later.
+  // The deadline of a read, and of a batch from Apply on. After it (at most one operation's timeout
+  // later) the outcome is kUnavailable or kOutcomeUnknown.
   int deadline_seconds = 20;
   int connect_timeout_seconds = 10;
-  // The OSDs forget a process that they have not heard of for so long; until then announcements
-  // (kv::Bulletin) wait for it in vain.
+  // The OSDs remove the watch of a process that was silent for this time. Until then announcements
+  // (kv::Bulletin) wait for a dead process in vain.
   int watch_timeout_seconds = 10;
-  // A part of a tablet that has grown to one of these is split in two, in the background.
+  // A part of a tablet is split in two, in the background, when it reaches one of these sizes.
   uint64_t split_bytes = 48 << 20;
   uint64_t split_keys = 50'000;
-  // A batch that would make its part of a tablet larger gets kUnavailable: the part cannot be
-  // divided, or grows faster than that is done. A larger one slows down the recovery of its
-  // replicas: measured, 200,000 keys stall for seconds.
+  // The maximum size of a part. A batch that would exceed it gets kUnavailable; that happens if a
+  // part cannot be divided, or grows faster than it is split. A larger part would make the recovery
+  // of its replicas slow: with 200,000 keys, stalls of seconds were measured.
   uint64_t max_tablet_bytes = 128 << 20;
-  // When nothing moves in a split for so long, another process that uses the part carries it on.
+  // If a split makes no progress for this time, another process that uses the part carries it on.
   int split_takeover_seconds = 3;
-  // What is remembered of values that were read and written, for Tier::kGuarded.
+  // The size of the cache of values that were read and written (value_cache.h), for Tier::kGuarded.
   size_t guarded_cache_bytes = 64 << 20;
-  // The greatest age of a value that GetRecent returns from that memory, by this process's clock.
-  // 0: it returns none from there.
+  // The greatest age, by this process's clock, of a cached value that GetRecent returns. 0: it
+  // returns no cached values.
   int64_t recent_micros = 100'000;
   // Size of the cache for ranges that are read repeatedly (range_cache.h); 0 turns it off.
   size_t range_cache_bytes = 32 << 20;

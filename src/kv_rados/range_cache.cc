@@ -33,7 +33,7 @@ void Entries::Add(std::string_view key, std::string_view value) {
   Add(value);
 }
 
-// Of this process only.
+// Returns the name of a place in the cache. It is used only in this process.
 std::string RangeCache::NameOf(const Place& place) {
   std::string name;
   name.reserve(16 + place.begin.size() + place.end.size());
@@ -61,7 +61,8 @@ RangeCache::Known RangeCache::Find(const Place& place, size_t keys, bool* again)
   *again = true;
   lru_.Use(found->second);
   const Known& known = found->second->known;
-  // How many keys make so many bytes is known roughly, and changes a little all the time.
+  // `keys` is an estimate of the keys that have the wanted bytes, and changes all the time. So an
+  // entry with 7/8 of them is enough.
   return known.entries->more && 8 * known.entries->size() < 7 * keys ? Known() : known;
 }
 

@@ -36,7 +36,7 @@ class Entries {
   void Reserve(size_t count) { entries_.reserve(count); }
   // The next key, which is none of theirs until Add.
   Result<std::string_view> Decode(std::string_view cell);
-  // With the key that was decoded last. The views belong to the owner.
+  // Adds an entry. The first form uses the key that was decoded last. The views point into `owner`.
   void Add(std::string_view value);
   void Add(std::string_view key, std::string_view value);
 
@@ -45,8 +45,8 @@ class Entries {
   std::string next;  // where those begin, or in reverse end; only if there are some
 
  private:
-  // Beside the key and the value of each: librados has a node of a tree and a list of buffers for
-  // it.
+  // The memory of an entry besides its key and value: librados keeps a tree node and a list of
+  // buffers for each.
   static constexpr size_t kEntryBytes = 200;
   struct Entry {
     size_t begin, size;  // of the key
@@ -60,7 +60,8 @@ class Entries {
 };
 using EntriesPtr = std::shared_ptr<const Entries>;
 
-// Bounded; what was used least recently goes first. Thread-safe.
+// Keeps the results of reads of ranges, in bounded memory. Evicts the least recently used first.
+// Thread-safe.
 class RangeCache {
  public:
   explicit RangeCache(size_t max_bytes) : max_bytes_(max_bytes) {}
@@ -77,15 +78,15 @@ class RangeCache {
     HeaderPtr header;
     std::string stamp;
   };
-  // What is known of the place; null entries if nothing is, or if it ends clearly before `keys`
-  // keys with more behind. *again says whether the place was asked for before, not long ago: then
-  // it is worth to be noted.
+  // Returns the cached range of a place. Its entries are null if none is cached, or if the cached
+  // range has clearly fewer than `keys` keys although more follow. Sets *again to whether the place
+  // was asked for recently: then its result is worth caching (Note).
   Known Find(const Place& place, size_t keys, bool* again);
   void Note(const Place& place, Known known);
-  // For good: nothing is known any more. For OSDs that do not say why they have refused an
-  // operation.
+  // Switches the cache off for good: Find knows nothing from now on. For OSDs that do not say why
+  // they refused an operation.
   void SwitchOff() { off_.store(true, std::memory_order_relaxed); }
-  // Whether what was found stood still.
+  // Counts whether a cached range was still current (`hit`).
   void Count(bool hit) { (hit ? hits_ : misses_).fetch_add(1, std::memory_order_relaxed); }
 
   uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }

@@ -1,5 +1,5 @@
-// Which part of a tablet a key belongs to: each part has a range of *routes*, and every key has
-// one. Pure. Internal to the room.
+// Decides to which part of a tablet a key belongs: each part has a range of *routes*, and every key
+// has a route. Pure. Internal to the room.
 //
 // What the layer above changes together shall not come apart, so a key's route is not the key
 // itself:
@@ -23,15 +23,15 @@
 
 namespace stator::kv_rados {
 
-// The route of a key; none: it is a counter that every part has for itself.
+// Returns the route of a key. nullopt: the key is a counter of which every part has its own.
 std::optional<std::string_view> RouteOf(kv::Space space, std::string_view key);
-// The route of what is put. A key that will have the batch's stamp in it belongs to the part that
-// has the highest stamps there.
+// Returns the route of a put. A key into which the engine will write the batch's stamp gets the
+// route of the highest possible stamp.
 std::optional<std::string> RouteOfPut(const kv::Put& put);
 
-// Visits what the keys of a batch's guards, puts, deletes and adds have as routes, each with its
-// tablet. None: no part has all of that key. A counter of every part that is added to has no say:
-// it goes where the others go.
+// Calls `visit` with tablet and route for each guard, put, delete and add of a batch. nullopt:
+// every part has a key of this name. An add to a counter of which every part has its own is not
+// visited: it goes to the part to which the rest of the batch goes.
 void ForEachRoute(const kv::Batch& batch,
                   FunctionRef<void(kv::Tablet, std::optional<std::string_view> route)> visit);
 
@@ -39,11 +39,12 @@ void ForEachRoute(const kv::Batch& batch,
 // is read and deleted in every part. Otherwise the routes that its keys have.
 std::optional<RouteRange> RoutesOfKeys(kv::Space space, std::string_view begin,
                                        std::string_view end);
-// The first key that is in `keys` (of which RoutesOfKeys knows the routes) and not below the route.
+// Returns the first key that is not below the route, in a range that begins at `keys_begin` and
+// whose routes RoutesOfKeys knows.
 std::string KeyAtRoute(kv::Space space, std::string_view keys_begin, std::string_view route);
 
-// Within so many bytes of a route no part begins, in a tablet that has keys of several kinds with
-// the same hash.
+// In a tablet that has keys of several kinds with the same hash, parts are divided only between
+// different first kHashBytes of routes.
 inline constexpr size_t kHashBytes = 16;
 // Whether it is one of the engine above.
 bool IsEngineKey(std::string_view key);

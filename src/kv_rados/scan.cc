@@ -48,8 +48,9 @@ struct Cursor {
   }
 };
 
-// An operation that was sent before its Scan, and what came of it. Who brought the answer keeps it
-// until the reply is on its way, so that nobody waits for what is left to do.
+// A read operation that was sent ahead of its Scan, with its result. The thread that brings the
+// answer releases this object last, after the reply was sent, so that the reply does not wait for
+// the remaining work.
 struct EarlyRead {
   EarlyRead(const RadosApi& api, Place at)
       : op(std::make_shared<ReadOp>(api)), place(std::move(at)) {}
@@ -77,7 +78,7 @@ class PartAhead final : public kv::Ahead {
     if (failed || read_ == nullptr) return 0;
     return place.part->BytesOf(known != nullptr ? known->size() : read_->op->size(0));
   }
-  // Of a Scan that is not in reverse.
+  // Returns true if this was read for the scan of `cursor`, which must not be in reverse.
   bool IsFor(kv::Tablet tablet, const Cursor& cursor) const {
     return !failed && read_ != nullptr && place.part->tablet == tablet && cursor.begin == begin &&
            cursor.end == end;
@@ -182,8 +183,9 @@ Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
         here.routes.end = (*rest)->routes.begin = has.end;
       }
       if (ordered_) {
-        // Behind its end a part may still have what it has given up.
-        // Both may be past it already, if the part was split meanwhile.
+        // Bound the scan of this part by the part's routes: behind them the part may still have
+        // keys that it has given up. If the part was split meanwhile, the cursor may be past that
+        // bound already.
         if (reverse_) {
           here.begin = KeyAtRoute(tablet_.space, cursor->begin, has.begin);
           if (cursor->end.empty() || here.begin < cursor->end) (*rest)->end = here.begin;

@@ -40,7 +40,8 @@ class Clients {
 
   // A client that takes this number of actions.
   World::Client Make(int actions);
-  // Reads all that there is until nothing is left to be done, and checks it.
+  // Returns a client that reads everything, again and again until the cluster is at rest, and
+  // checks it.
   World::Client MakeCheck();
 
   static constexpr kv::Tablet kItems = {kv::Space::kItems, 1};

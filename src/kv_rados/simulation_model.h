@@ -56,32 +56,33 @@ class Model final : public FakeCluster::Observer {
   uint64_t value_ratio = 1;
   Moment now() const { return now_; }
 
-  // A client hands a batch to an engine, with the fate of what is returned. The last range of a
-  // batch of range deletes alone is one that no other batch has.
+  // Notes that a client hands a batch to a process's engine; the returned object follows its fate.
+  // In a batch that has only range deletes, the last range must be one that no other batch has.
   SentPtr Send(int process, const kv::Batch& batch);
-  // The engine has called `done`.
+  // Notes that the engine has called `done` with `outcome`, and checks it.
   void Finish(Sent& sent, const Result<uint64_t>& outcome);
-  // Answers to the process mean nothing from now on.
+  // Notes that the process is dead: later answers to it are ignored.
   void Kill(int process);
 
-  // A read that began at `since` and ends now returned these values, from one state.
+  // Checks that a read that began at `since`, ends now and returned these values has read them from
+  // one state.
   void CheckRead(Moment since, kv::Tablet tablet, const std::vector<std::string>& keys,
                  const std::vector<std::optional<std::string>>& values);
-  // A value that the key once had, or still has (Tier::kGuarded).
+  // Checks that the key has, or once had, this value: the answer of a read with Tier::kGuarded.
   void CheckStale(kv::Tablet tablet, const std::string& key,
                   const std::optional<std::string>& value);
   // Ticks pass, as the processes' clock shows them.
   void Passed(int64_t ticks);
-  // The process begins a read that may be a little old (Engine::GetRecent), at these ticks. Returns
-  // the moment before which its value must not have been replaced: `most_micros` earlier, and not
-  // before what the process has written, or was answered, of the key.
+  // Notes that the process begins a read that may be stale (Engine::GetRecent), at `ticks`. Returns
+  // the earliest moment whose value the read may return: `most_micros` earlier, but not before the
+  // process's last write of the key, or its last answer to a read of it.
   Moment RecentSince(int process, int64_t ticks, int64_t most_micros, kv::Tablet tablet,
                      const std::string& key);
-  // Such a read was answered with this. Of a group of batches, which is applied as one, it may show
-  // what came between two of them.
+  // Checks the answer of such a read. Batches of one group are applied together; the value may be
+  // one from between two batches of a group.
   void CheckRecent(Moment since, kv::Tablet tablet, const std::string& key,
                    const std::optional<std::string>& value);
-  // A read by the process that began at `since` was answered with this.
+  // Notes that a read of this process, which began at `since`, was answered with `value`.
   void Answered(int process, Moment since, kv::Tablet tablet, const std::string& key,
                 const std::optional<std::string>& value);
   // A scan of keys [begin, end) visited these and was not stopped, or (`stopped`) went no further.
@@ -93,14 +94,15 @@ class Model final : public FakeCluster::Observer {
                  bool stopped, bool one_after_the_other);
   // Without any trouble left, a counter was read.
   void CheckCounter(kv::Tablet tablet, const std::string& key, int64_t count);
-  // The fence was raised: no batch under a lower one is applied any more.
+  // Notes that the fence was raised: from now on no batch with a lower fence may be applied.
   void RaisedFence(kv::Tablet tablet, uint64_t fence);
   bool IsDropped(kv::Tablet tablet) const;
 
-  // All is quiet: no split is under way, nothing is left over, and parts cover all routes. Returns
-  // what is not so; empty: nothing.
+  // Checks that the cluster is at rest: no split is under way, no leftovers exist, and parts cover
+  // all routes. Returns what is violated; empty: nothing.
   std::string Unsettled() const;
-  // Every batch has had its outcome, and the objects hold what the model holds.
+  // Checks at the end that every batch has had its outcome, and that the objects hold what the
+  // model holds.
   void CheckEnd();
 
   const std::map<std::string, std::string>& KeysOf(kv::Tablet tablet) { return now_of_[tablet]; }

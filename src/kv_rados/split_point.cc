@@ -10,8 +10,8 @@ namespace {
 constexpr size_t kParts = 8;  // the newest, and the last, are one of so many
 constexpr size_t kFewEntries = 32;
 constexpr double kHalf = 0.5;
-// Of the limit: somewhat below it, so that what is left is not looked at again for each key that
-// changes in it.
+// The share of the limit that a part keeps in a split. It is below 1, so that the remaining part
+// does not reach the limit again with the next changed key.
 constexpr double kKept = 1.0 - 1.0 / kParts;
 
 }  // namespace

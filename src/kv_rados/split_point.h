@@ -33,15 +33,16 @@ class PartSurvey {
     size_t bytes = 0;
     uint64_t stamp = 0;
   };
-  // Where what is before it comes nearest to a share of the bytes of the entries, and which share
-  // that is. The entries are sorted.
+  // A place to cut: the bytes of the entries before `route` are `share` of all bytes. CutAt returns
+  // the cut whose share is nearest to the wanted one. The entries must be sorted.
   struct Cut {
     std::string route;
     double share = 0;
   };
   std::optional<Cut> CutAt(double share) const;
   double ShareToKeep(const Amount& limit) const;
-  // Whether nearly all of the newest eighth of the entries are among the last eighth.
+  // Returns true if nearly all of the newest eighth of the entries are in the last eighth of the
+  // keys: writers append.
   bool IsAppendedTo() const;
 
   const kv::Space space_;

@@ -14,8 +14,8 @@ namespace stator::kv_rados {
 namespace {
 
 constexpr int64_t kLookIntervalMicros = 500'000;
-// A part that cannot be split, or need not be after all, is considered again after so long; one
-// whose split failed sooner.
+// A part that cannot or need not be split is considered again after kWaitMicros; after a failed
+// split, after kWaitAfterErrorMicros.
 constexpr int64_t kWaitMicros = 60'000'000, kWaitAfterErrorMicros = 2'000'000;
 
 }  // namespace

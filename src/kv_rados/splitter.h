@@ -22,17 +22,19 @@ class Splitter {
   Splitter(Cluster& cluster, TabletMap& map, std::string process);
   ~Splitter() { Stop(); }
 
-  // The part has grown to this size. Called with every write to a large one: never waits.
+  // Splits the part in the background if `size` calls for it. Called after every write to a large
+  // part. Never waits.
   void Consider(const PartPtr& part, const PartSize& size);
-  // The part's header says that it is being split. If nothing moves for some seconds this process
-  // carries on. Never waits.
+  // Watches a part whose header says that it is being split. If the split makes no progress for
+  // some seconds, this process carries it on. Never waits.
   void Watch(const PartPtr& part);
-  // Splits the part that holds the route in the middle, whatever its size, and waits. kUnavailable:
-  // it cannot be divided, or is being split already.
+  // Splits the part that holds the route in the middle, whatever its size, and waits for the end.
+  // kUnavailable if the part cannot be divided or is being split already.
   Status SplitNow(kv::Tablet tablet, std::string_view route);
 
   void AddStatistics(std::map<std::string, double>* statistics) const;
-  // Returns once no operation is under way; others will carry on with what is not done. Idempotent.
+  // Stops the thread. Returns once no operation is under way; other processes carry on with
+  // unfinished splits. Idempotent.
   void Stop();
 
  private:
@@ -47,7 +49,7 @@ class Splitter {
     int64_t ticks = 0;  // then, or when it has grown to one of these
     Amount amount = {UINT64_MAX, UINT64_MAX};
   };
-  // A part that somebody is splitting.
+  // A part that some process is splitting.
   struct Watched {
     PartPtr part;
     std::string seen;  // both headers
@@ -59,9 +61,11 @@ class Splitter {
   // Answers a caller that waits for the task.
   void Answer(const Task& task, Status status) REQUIRES(mutex_);
   void Look();
-  // Whether the split is over. *seen is what shows that something moves.
+  // Returns true if the split of the part is over. Otherwise sets *seen to the headers of parent
+  // and child: they change while a process carries the split on.
   Result<bool> IsOver(const Part& part, std::string* seen);
-  // Whether it was. `forced`: even if it is small, and an error if it cannot be.
+  // Splits a part; returns true if it was split. `forced`: splits a small part, too, and returns
+  // kUnavailable if the part cannot be split.
   Result<bool> Split(const PartPtr& part, bool forced);
   Status CarryOn(const PartPtr& part);
   PartSplit Carrier(const PartPtr& part);

@@ -34,7 +34,8 @@ Status AddFeature(Cluster& cluster, std::string_view name) {
     op.SetAttribute(kFormatAttribute, FormatText(features));
     op.SetAttribute(kFeaturesAttribute, kv::JoinFeatures(features));
     const int result = cluster.Write(kStoreObject, op);
-    // Another process was faster, or the answer was lost: the format tells.
+    // Another process has changed the format first, or the answer was lost. Read the format again
+    // to find out.
     if (result < 0 && result != -ECANCELED && result != -ETIMEDOUT)
       return cluster.ErrorOf(result, kStoreObject, true);
     if (result == 0) {

@@ -1,6 +1,6 @@
-// Tasks that run one after the other, without a thread of their own: whoever brings one runs it at
-// once, and those that others bring meanwhile. So nobody waits for a thread to wake up. Internal to
-// the room.
+// Runs tasks one after the other, without a thread of its own: the thread that adds a task runs it
+// at once, with those that other threads add meanwhile. So no task waits for a thread to wake up.
+// Internal to the room.
 #pragma once
 
 #include <functional>
@@ -20,11 +20,11 @@ class Strand {
   Strand(std::function<void()> after, std::function<void()> hand_over)
       : after_(std::move(after)), hand_over_(std::move(hand_over)) {}
 
-  // Runs the task now, or has it run by the thread that runs others. For threads that have nothing
-  // else to do: it may have to run what others bring meanwhile.
+  // Runs the task now, or leaves it to the thread that is running tasks. In the first case it also
+  // runs tasks that other threads add meanwhile, so only threads without other work should call it.
   void Run(UniqueFunction<void()> task);
-  // Runs `after` now, once, or has it run by the thread that runs tasks. For threads that others
-  // wait for: what is brought meanwhile is left to another thread.
+  // Runs `after` once now, or leaves it to the thread that is running tasks. It leaves tasks that
+  // are added meanwhile to another thread, so threads for which others wait may call it.
   void RunAfter();
   // Runs what is left.
   void Go();
@@ -32,7 +32,8 @@ class Strand {
   bool idle() const;
 
  private:
-  // Runs what there is, so many times at most, unless another thread does.
+  // Runs the tasks that are there, and again those that were added meanwhile, in at most `rounds`
+  // rounds. Does nothing if another thread is running tasks.
   void RunSome(size_t rounds);
 
   const std::function<void()> after_;

@@ -173,7 +173,8 @@ Status TabletMap::Heal(const PartPtr& part, const HeaderPtr& header) {
 // ---- places -------------------------------------------------------------------------------------
 
 Result<HeaderPtr> TabletMap::Learn(const PartPtr& part, std::string_view bytes) {
-  // Whoever learned it first may not have been asked to look after the split.
+  // Call `notice_` also if the header was known already: the code that learned it first may not
+  // have called it.
   ASSIGN_OR_RETURN(HeaderPtr header, part->Learn(bytes));
   using State = PartHeader::State;
   if (header->header.state == State::kCopying || header->header.state == State::kLeaving)

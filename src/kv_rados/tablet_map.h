@@ -1,4 +1,4 @@
-// Which object holds a key of a tablet. Internal to the room.
+// Finds the object that holds a key of a tablet. Internal to the room.
 //
 // The map of every tablet is an omap entry of the store object, and this a cache of it. A stale
 // cache does no harm: an operation compares the header of the object it goes to, which alone says
@@ -25,8 +25,8 @@ namespace stator::kv_rados {
 // The parts of a tablet by their first routes, never empty.
 using PartList = std::map<std::string, PartPtr, std::less<>>;
 using PartListPtr = std::shared_ptr<const PartList>;
-// Where a part holds a route, as its header says: what operations go to and compare. All null: the
-// tablet was never written to.
+// The part that holds a route, and the header that operations on it compare. Both null: the tablet
+// was never written to.
 struct Place {
   PartPtr part;
   HeaderPtr header;
@@ -45,32 +45,37 @@ class TabletMap {
   // kUnavailable. kFenced: the tablet was dropped. kCorruption: the map lost its entry, or a
   // header. When an operation at the place is refused: Part::Forget, and again.
   Result<Place> Locate(kv::Tablet tablet, std::string_view route);
-  // The same of the part that holds the last routes below `end`; empty: the last ones of all.
+  // Locates the part that holds the last routes below `end`; with an empty `end`, the last part.
+  // Waits and fails like Locate.
   Result<Place> LocateBelow(kv::Tablet tablet, std::string_view end);
-  // An operation at a place did not find the object. kCorruption if the map still names it.
+  // Reads the map again after an operation did not find the part's object. kCorruption if the map
+  // has lost the tablet, or names an object that does not exist.
   Status Recheck(const PartPtr& part);
 
-  // What is known of the parts, whose headers may say otherwise. Null: never written to (as far as
-  // is known, for Cached).
+  // Returns the known parts of a tablet; their headers may be newer. Null: the tablet was never
+  // written to (for Cached: as far as this process knows).
   Result<PartListPtr> Parts(kv::Tablet tablet);
-  // The same; creates the tablet if it was never written to.
+  // Returns the parts, and creates the tablet if it was never written to.
   Result<PartListPtr> PartsOrCreate(kv::Tablet tablet);
   PartListPtr Cached(kv::Tablet tablet) const;
-  // Adds what the part has given up, as its header says, to what is known.
+  // Adds to the known parts the child to which the part has given up routes, as the part's header
+  // says.
   Status Heal(const PartPtr& part, const HeaderPtr& header);
-  // What stands in an object was seen: Part::Learn.
+  // Takes a header that was read from an object (Part::Learn), and returns the latest one.
   Result<HeaderPtr> Learn(const PartPtr& part, std::string_view header);
-  // The map has this child now, too.
+  // Adds a child that the store's map has now.
   void Add(kv::Tablet tablet, const std::string& begin, uint32_t number);
 
  private:
-  // As Parts, and tells nobody.
+  // Returns what Parts returns, but does not call `on_unwritten_`.
   Result<PartListPtr> Find(kv::Tablet tablet);
   Result<Place> LocateWhere(kv::Tablet tablet, std::string_view route, bool below);
-  // The map has no entry of it. Whether somebody wrote to it all the same.
+  // Called for a tablet that has no entry in the map. Returns true if it was written to
+  // nevertheless.
   Result<bool> WasWritten(kv::Tablet tablet);
   Status Create(kv::Tablet tablet);
-  // What the store's map says now, added to what is known; null: nothing.
+  // Reads the tablet's entry in the store's map, and merges it with the known parts. Null: there is
+  // no entry.
   Result<PartListPtr> Load(kv::Tablet tablet);
   PartListPtr Merge(kv::Tablet tablet, const std::map<std::string, uint32_t>& parts);
 

@@ -20,7 +20,7 @@ class TabletWriter {
   TabletWriter(kv::Tablet tablet, WriterContext& context) : tablet_(tablet), context_(context) {}
 
   void Enqueue(QueuedBatch batch);
-  // As PartWriter::NoteUnused.
+  // Passes the hint to the part's writer (PartWriter::NoteUnused).
   void NoteUnused(std::string_view key);
   // Sets out with what is queued.
   void Start();

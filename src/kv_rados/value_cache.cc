@@ -7,13 +7,15 @@ namespace {
 
 constexpr size_t kEntryBytes = 200;  // of an entry beside its key and value: list, index, strings
 
-// Counters are not: every part has one of its own, and they are written by adding to them. Keys of
-// engines are written once.
+// Returns true if values of this key may be cached. Counters are not cached: every part has its
+// own, and writes add to it. The engine's own keys (first byte FF) are not cached either: they are
+// written once.
 bool IsKept(kv::Tablet tablet, std::string_view key) {
   return (key.empty() || key[0] != '\xff') && RouteOf(tablet.space, key).has_value();
 }
 
-// Two values of one key. Every write gives it another stamp; what has none is not compared.
+// Returns true if two values of one key are from the same write. Only their stamps are compared:
+// every write has its own.
 bool IsSame(std::string_view value, std::string_view other) {
   const uint64_t stamp = kv::StampOf(value);
   return stamp != 0 && stamp == kv::StampOf(other) && value.size() == other.size();
@@ -161,8 +163,9 @@ void ValueCache::Doubt(Entry& entry, int64_t now) {
   entry.floor = now;
 }
 
-// The higher stamp of two values is the newer one, whichever was sent first. Between a value and
-// none there is no such order, unless the one was sent after the other had its answer.
+// Notes how recent the value of an entry is known to be. Of two values the one with the higher
+// stamp is newer. A value and "absent" cannot be compared by stamps: their order is known only if
+// one operation was sent after the other had been answered.
 void ValueCache::Check(Entry& entry, std::optional<std::string_view> value, bool same, int64_t sent,
                        int64_t now) {
   const bool by_stamp = value && entry.value;

@@ -1,11 +1,13 @@
-// What this process has read and written lately, for writes that guard what they read
-// (kv::Tier::kGuarded). Another process may have changed it since; then the guard is refused and
-// the keys are forgotten. That costs more than a read does, so where others turn out to change much
-// of it, what is not quite new is not used.
+// A cache of the values that this process has read and written lately. It serves the reads of
+// writes that guard what they read (kv::Tier::kGuarded). Another process may have changed a value
+// since; then the guard is refused and the cache forgets the keys. A refusal costs more than a
+// read. So for tablets that other processes change often, entries older than kYoungMicros are not
+// used.
 //
-// The same serves reads that may be a little old (Engine::GetRecent). For them each value has the
-// time up to which it is known to have been the key's. Such a read gives nothing older than what
-// this process has written, or has returned from a read of the key, before. Internal to the room.
+// The cache also serves reads that may be stale (Engine::GetRecent). For them each entry has the
+// latest time at which its value is known to have been current. Such a read returns nothing older
+// than what this process has written to the key, or has returned from a read of it. Internal to the
+// room.
 #pragma once
 
 #include <array>
@@ -58,24 +60,26 @@ class ValueCache {
   // several callers is told so.
   bool FindRecent(kv::Tablet tablet, std::string_view key, int64_t max_age_micros,
                   std::optional<std::string>* value, bool* ask);
-  // The size of the key's value, if it is known and has the stamp.
+  // Returns the size of the key's cached value, if it has this stamp.
   std::optional<size_t> SizeOf(kv::Tablet tablet, std::string_view key, uint64_t stamp);
 
-  // What a read that began at `began` saw, and what a write has left; none: absent.
+  // NoteRead caches the result of a read that began at `began`, NoteWritten the value that a write
+  // has left. nullopt: the key is absent.
   void NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value,
                 Moment began);
   // `arrived`: ticks from before the write was sent.
   void NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string> value,
                    int64_t arrived = INT64_MIN);
   void Forget(kv::Tablet tablet, std::string_view key);
-  // Another process has written the key for this one: reads that were sent before do not count.
+  // Notes that another process has written the key on behalf of this one. The answers of reads that
+  // were sent before are then not cached.
   void NoteElsewhere(kv::Tablet tablet, std::string_view key);
-  // A write was refused of which these were the guards. Perhaps because what was known of their
-  // keys was no longer so.
+  // Notes that a write with these guards was refused, perhaps because cached values of their keys
+  // were stale.
   void NoteRefused(const std::vector<kv::Guard>& guards);
-  // The keys of [begin, end), an empty `end`: to the end of the tablet. Looks at all that is kept;
-  // not for queues, which are trimmed all the time: what is known of their keys may be wrong after
-  // it.
+  // Forgets the keys in [begin, end); an empty `end` means the end of the tablet. Visits every
+  // cached entry. Does nothing for tablets in Space::kLog, which are trimmed all the time, so their
+  // cached values may be stale afterwards.
   void ForgetRange(kv::Tablet tablet, std::string_view begin, std::string_view end);
 
   uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
@@ -114,10 +118,10 @@ class ValueCache {
 
   static size_t BytesOf(const Entry& entry);
   Shard& ShardOf(const Place& place);
-  // Takes the value from `owned` if that is not null, else copies it.
+  // Stores a value in the cache. Moves it from `owned` if that is not null, else copies it.
   void Note(const Place& place, std::optional<std::string_view> value, std::string* owned,
             Moment known_since, bool is_read);
-  // FindRecent does not find the entry until a read that is sent after `now` has its answer.
+  // Makes FindRecent ignore the entry until a read that is sent after `now` has its answer.
   static void Doubt(Entry& entry, int64_t now);
   // Sets `checked` and `floor` for a value that takes the place of the entry's, by a read or write
   // that was sent at `sent`.
@@ -130,8 +134,8 @@ class ValueCache {
   static void Remove(Shard& shard, Handle entry) REQUIRES(shard.mutex);
   void Evict(Shard& shard) REQUIRES(shard.mutex);
 
-  // Counts whether what was remembered of the tablet still held. Unlike the entries this need not
-  // be exact: tablets share places.
+  // Notes whether a cached value of the tablet turned out to be stale (`changed`) or still current.
+  // The statistic is not exact: several tablets share one counter.
   void Doubt(kv::Tablet tablet, bool changed);
   bool InDoubt(kv::Tablet tablet) {
     return DoubtOf(tablet).load(std::memory_order_relaxed) > kDoubtful;
@@ -139,8 +143,9 @@ class ValueCache {
   std::atomic<uint32_t>& DoubtOf(kv::Tablet tablet) {
     return doubts_[(tablet.id * 3 + static_cast<size_t>(tablet.space)) % doubts_.size()];
   }
-  // A moving mean of how often it did not, in 65536ths. A change weighs four times as much, so this
-  // is where six in a hundred are.
+  // `doubts_` are moving averages, from 0 to kAlways, of how often a cached value was stale. A
+  // stale value weighs four times as much as a current one, so kDoubtful is reached when about six
+  // in a hundred are stale.
   static constexpr uint32_t kAlways = 65536, kDoubtful = kAlways / 5;
 
   static constexpr size_t kShards = 16;

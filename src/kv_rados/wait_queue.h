@@ -1,9 +1,9 @@
-// The queue for the window. Internal to the room.
+// The queue of part writers that wait for room in the window (window.h). Internal to the room.
 //
-// The next one is that with the most batches: operations carry more then, and more is served of
-// clients that wait for their answers (PutItem of 64 clients on 16 parts: 5 % more, the median 11 %
-// sooner than in order of arrival). Those with few batches pay for it, so there is a bound: after
-// twice as many turns as there are in the queue, the one that has waited longest is next.
+// The next entry is the one with the most batches: operations then carry more of them, and clients
+// that wait for answers are served faster (PutItem of 64 clients on 16 parts: 5 % more, the median
+// 11 % sooner than in order of arrival). Entries with few batches wait longer, so there is a bound:
+// an entry that has waited for twice as many turns as the queue has entries is next.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,9 @@ class WaitQueue {
   size_t size() const { return waiting_.size(); }
   // Adds one that is not in it.
   void Stand(T who) { waiting_.push_back({std::move(who), taken_}); }
-  // Returns the next one, valid until the queue changes; it must not be empty. `size(who)`: how
-  // much waits there. In a long queue it is among those that have waited longest.
+  // Returns the next entry to serve; the place is valid until the queue changes. The queue must not
+  // be empty. `size(entry)` returns the number of waiting batches of an entry. A long queue is not
+  // searched to its end: the result is one of the first kLooked entries.
   template <typename Size>
   Place Next(const Size& size) {
     const Place first = waiting_.begin();

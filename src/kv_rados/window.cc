@@ -8,16 +8,17 @@ namespace {
 
 // Wide, narrow, narrow, wide, ...: what changes steadily meanwhile does not favour either.
 bool IsNarrowTurn(int turn) { return (turn + 1) / 2 % 2 == 1; }
-// Of a turn: then the requests have stopped coming, or come one by one.
+// The maximum length of a turn, reached only if requests have stopped or come one by one.
 constexpr int64_t kTooLong = 10 * Window::kTurnMicros;
-// Narrow has to be better than open by as much. Where it is, there is more to do than can be done,
-// and of two narrow levels that serve as many the narrower costs less. The more so when wide was
-// found to be better, the less when narrow was.
+// The factor by which a narrow level must serve more requests than the next wider one to be chosen.
+// It is below 1 for the narrower levels, because of two levels that serve equally many the narrower
+// one costs less. (kToChange favours the level that the last trial found. A result beyond kClear is
+// certain.)
 constexpr double kWorthIt[Window::kLevels - 1] = {1.03, 0.98, 0.99};
 constexpr double kToChange = 1.03;
 constexpr double kClear = 1.15;  // beyond doubt
-// What earlier trials counted weighs half as much with each new one: a machine that is busy with
-// other things makes each of them a rough guess.
+// With each new trial, the counts of earlier ones weigh half as much. They are kept because a
+// single trial is inaccurate on a busy machine.
 constexpr double kFades = 0.5;
 
 }  // namespace
@@ -90,7 +91,8 @@ void Window::Ended(Ticket ticket, int64_t now, size_t served) {
   }
 }
 
-// More want to be under way than for a while: as the last trial has found, or with a trial.
+// Called when demand has risen: uses the level that the last trial found best, or begins a trial if
+// that was long ago or found none.
 void Window::Narrow(int64_t now) {
   if (found_level_ == 0 || now - found_at_ > kRememberMicros) return BeginTrial(now);
   Keep(found_level_, now);

@@ -1,5 +1,5 @@
-// How many operations of a process are under way at a time, so that they carry more where that
-// pays. Internal to the room.
+// Decides how many operations of a process are under way at a time. With fewer of them each carries
+// more requests, where that pays. Internal to the room.
 //
 // Requests that wait for the next operation on their object go together into it. With more objects
 // than requests at a time hardly any ever do: each operation carries one. Where the machine or the
@@ -31,13 +31,13 @@ class Window {
  public:
   using Ticket = uint64_t;
 
-  // An operation wants to begin; `sources` is how many objects have operations under way or
-  // requests that wait. None: it has to wait until an operation has ended, or OldestLeaves. Which
-  // of those that wait is next the WaitQueue says.
+  // Asks to begin an operation. `sources`: the number of objects that have operations under way or
+  // waiting requests. nullopt: it must wait until an operation has ended, or until OldestLeaves.
+  // The WaitQueue decides which waiting one is next.
   std::optional<Ticket> Begin(int64_t now, size_t sources);
-  // The operation has ended, and has answered so many requests.
+  // Notes that the operation has ended and has answered `served` requests.
   void Ended(Ticket ticket, int64_t now, size_t served);
-  // The operation is not sent after all.
+  // Gives the ticket back, because the operation is not sent.
   void GiveBack(Ticket ticket);
   // When an operation that is under way will be taken for hanging, so that Begin may be asked again
   // although none ended.
@@ -52,17 +52,18 @@ class Window {
   static constexpr bool InBursts(int level) { return level >= 2; }
 
   static constexpr int kLevels = 4;
-  // A turn of a trial takes so long, and until so many requests have been served.
+  // A turn of a trial ends when it has taken kTurnMicros and kTurnRequests requests have been
+  // served.
   static constexpr int64_t kTurnMicros = 20'000;
   static constexpr size_t kTurnRequests = 64;
   static constexpr int kTurns = 16;
-  // What a trial found out holds for so long; each that finds the same makes it twice as long, or,
-  // where there is no doubt, eight times.
+  // The time for which the result of a trial is used. Each trial with the same result doubles it;
+  // if the result is certain, it becomes eight times as long.
   static constexpr int64_t kHoldMicros = 1'000'000, kMaxHoldMicros = 16'000'000;
-  // After a time in which there was nothing to find out it is begun with again.
+  // After this time without need of a trial, the last result is forgotten.
   static constexpr int64_t kRememberMicros = 60'000'000;
-  // An operation hangs when it takes this many times as long as others, within these bounds: where
-  // many hang, that becomes usual.
+  // An operation counts as hanging when it takes kPatience times as long as usual, but at least
+  // kPatienceMicros and at most kMaxPatienceMicros. (If many hang, a long time becomes usual.)
   static constexpr int64_t kPatience = 8, kPatienceMicros = 10'000, kMaxPatienceMicros = 500'000;
 
  private:

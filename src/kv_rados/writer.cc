@@ -25,7 +25,8 @@ size_t BatchBytes(const kv::Batch& batch) {
   return bytes + 64 * batch.adds.size();
 }
 
-// The tablet of a batch that is not empty. kSpansUnits if there are several.
+// Returns the tablet of a batch, which must not be empty. kSpansUnits if the batch names several
+// tablets.
 Result<kv::Tablet> TabletOf(const kv::Batch& batch) {
   std::optional<kv::Tablet> tablet;
   bool several = false;
@@ -112,7 +113,8 @@ void Writer::SetHooks(WriterHooks hooks) {
   hooks_ = std::move(hooks);
 }
 
-// It is taken with the next batch, which cannot have told anybody of the key before.
+// Keeps the hint until the thread takes the next batches. That is early enough: the first batch
+// that makes the key known to other processes comes after this call.
 void Writer::NoteUnused(kv::Tablet tablet, std::string_view key) {
   MutexLock lock(mutex_);
   unused_.emplace_back(tablet, key);
@@ -229,7 +231,8 @@ void Writer::TakeArrived() {
   if (stopping && open_.empty() && !ended_.exchange(true, std::memory_order_acq_rel)) WakeThread();
 }
 
-// Before the batch is done: who then reads what was written shall find it.
+// Updates the cache with the outcome of a batch. Called before the batch's `done`, so that later
+// reads find the written values.
 void Writer::NoteOutcome(kv::Batch& batch, int64_t arrived, const Result<uint64_t>& outcome) {
   if (outcome.ok()) {
     for (const kv::DeleteRange& range : batch.range_deletes)

@@ -28,15 +28,15 @@ class Writer {
   Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string process, Grown grown);
   ~Writer() { Stop(); }
 
-  // As Engine::Apply.
+  // Implements Engine::Apply.
   void Apply(kv::Batch batch, kv::ApplyDone done);
-  // As Engine::NoteUnused.
+  // Implements Engine::NoteUnused.
   void NoteUnused(kv::Tablet tablet, std::string_view key);
-  // As kv_rados::SetHooks.
+  // Implements kv_rados::SetHooks.
   void SetHooks(WriterHooks hooks);
-  // As Engine::Health.
+  // Implements Engine::Health.
   Status Health() const;
-  // Runs a task that may wait on a thread for such; false if too many do.
+  // Queues a task that may block for the worker threads. Returns false if their queue is full.
   bool TryWork(UniqueFunction<void()>& task) { return workers_.TryPost(task); }
   void AddStatistics(std::map<std::string, double>* statistics) const;
   // Waits for the outcomes of what is queued, then joins the thread. Later calls of Apply are

@@ -109,7 +109,7 @@ std::optional<TransactionId> IdOfKey(std::string_view key);
 // Returns the key that determines the unit of `key`: the route of a note or record, else the key
 // itself.
 std::string_view RouteOf(std::string_view key);
-// The first key of a kind, and the end of the kind's keys.
+// Return the bounds [first, end) of the keys of a kind.
 std::string FirstOfKind(char kind);
 std::string EndOfKind(char kind);
 

@@ -16,7 +16,8 @@ struct Options {
   const Clock* clock = nullptr;
   // The seed of the random source; 0: a seed from the operating system.
   uint64_t seed = 0;
-  // The number of threads that read, and wait for other transactions, for batches that span units.
+  // The number of threads for batches that span units: these threads read, and wait for other
+  // transactions.
   int threads = 8;
   // Replaces the threads. Must outlive the engine.
   Scheduler* scheduler = nullptr;

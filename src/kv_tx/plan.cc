@@ -88,7 +88,7 @@ class Division {
     return OkStatus();
   }
 
-  // Returns the participant for a unit, or null for the primary unit.
+  // Returns the participant for a unit, which is added if it is new; null for the primary unit.
   Result<Participant*> For(kv::Unit unit, std::string route) {
     const auto fits = [&](const kv::Unit& other) {
       return other.tablet == unit.tablet && (other.part == unit.part || unit.part.empty());
@@ -117,7 +117,8 @@ class Division {
     return For(std::move(unit), std::string(key));
   }
 
-  // Returns the change of a key that the batch may guard and write.
+  // Returns the Change of this key in the plan, and adds an empty one to `of` if there is none. (A
+  // batch may both guard and write one key.)
   Change& ChangeOf(Participant* of, kv::Tablet tablet, const std::string& key) {
     const auto number = static_cast<size_t>(of - plan_.participants.data());
     const auto [found, fresh] = changes_.try_emplace({tablet, key}, number, of->changes.size());
@@ -271,8 +272,8 @@ class Division {
   std::map<Place, std::pair<size_t, size_t>> changes_;  // participant, index of its change
 };
 
-// Stores what the transaction finds in a cell in *change. Returns false, and sets *met, for an
-// undecided intent.
+// Stores in *change the state of a key as its cell shows it. Returns false and sets *met if the
+// cell has the intent of an undecided transaction.
 Result<bool> TakeCell(Resolver& resolver, kv::Tier tier, std::optional<std::string> cell,
                       kv::Tablet tablet, Change* change, std::optional<BlockingTransaction>* met) {
   change->cell_stamp = cell ? kv::StampOf(*cell) : 0;

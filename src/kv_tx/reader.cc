@@ -108,8 +108,8 @@ void Reader::GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDo
       });
 }
 
-// Nothing is concluded from an intent that was seen earlier: its transaction may be over, and the
-// record of its decision gone.
+// A stale answer that is an intent is read again with GetLater: its transaction may have ended
+// since, and the record of its decision may have been removed.
 void Reader::GetRecent(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done) {
   core_.inner.GetRecent(
       tablet, key,

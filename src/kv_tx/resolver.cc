@@ -362,8 +362,9 @@ void Resolver::RollOnce(const std::shared_ptr<Rolling>& rolling) {
       });
 }
 
-// Rolls a unit that was divided since the note was written: first each key by itself, because their
-// order does not matter, then the note and the adds.
+// Rolls a unit that was divided since the note was written, so that one batch cannot hold all its
+// keys any more. Writes first each key in a batch of its own, in any order, and at last the note
+// and the adds.
 void Resolver::RollApart(const std::shared_ptr<Rolling>& rolling, kv::Batch batch) {
   // A range may be deleted again if this process dies before it removes the note. Writers that
   // delete ranges across units promise not to write there again.

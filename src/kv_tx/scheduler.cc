@@ -18,7 +18,8 @@ void ThreadScheduler::Post(UniqueFunction<void()> task, int64_t delay_micros) {
       UniqueFunction<void()> post = [this, task = std::move(task)]() mutable {
         Post(std::move(task));
       };
-      // Under the lock, so that Hurry finds the task. At once, if the system makes no thread now.
+      // Give the task to the timer under the lock, so that Hurry finds it. If the timer gets no
+      // thread from the system, the task runs at once.
       if (timer_.After(delay_micros, std::move(post))) return;
       task = std::move(post);
     }

@@ -179,7 +179,7 @@ void Transaction::Prepared() {
       case ErrorCode::kGuardFailed:
       case ErrorCode::kSpansUnits: again = true; break;
       case ErrorCode::kOutcomeUnknown:
-        // The batch is not committed, so no reader will see any of it.
+        // The outcome is known: the batch was not committed, so no reader will see any of it.
         error = Error(ErrorCode::kUnavailable, part.error->message());
         break;
       default:
@@ -227,7 +227,8 @@ void Transaction::Committed(uint64_t stamp) {
   resolver_.Remember(self_.id, Decision::kCommitted);
   bool ranges = false;
   for (const Participant& participant : plan_.participants) ranges |= !participant.ranges.empty();
-  // The keys of ranges are gone only when every unit is rolled forward.
+  // Answer the caller now only if the batch deletes no ranges. The keys of deleted ranges remain
+  // visible until every unit is rolled forward.
   if (!ranges && done_) std::exchange(done_, nullptr)(stamp_);
   RollForward();
 }
@@ -329,8 +330,8 @@ void Transaction::Abort(std::optional<Error> error) {
   error_ = std::move(error);
   core_.counts.aborted.fetch_add(1);
   if (!error_) core_.counts.conflicts.fetch_add(1);
-  // No reader ever sees the prepared intents. The roll-back may have to wait for the store; the
-  // caller does not wait for that.
+  // Answer the caller before the roll-back, which may have to wait for the store. No reader takes
+  // the prepared intents for committed.
   if (error_) End(*error_);
   RollBack();
 }

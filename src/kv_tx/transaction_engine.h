@@ -73,7 +73,8 @@ class TransactionEngine final : public kv::Engine, public kv::FeatureKeeper {
   ~TransactionEngine() override;
 
   // Finishes transactions that dead processes left in a tablet more than `older_than_seconds` ago.
-  // Returns true if nothing of that age is left that could be settled. Blocks; for chores.
+  // Returns true if it has finished all of that age that can be finished. Blocks; called by a
+  // chore.
   bool Sweep(kv::Tablet tablet, int64_t older_than_seconds = 60);
 
   // Returns the engine below the transactions.

@@ -16,8 +16,8 @@ struct Unfinished {
   int64_t oldest_micros = 0;
 };
 
-// Counts what stands in a tablet. `inner` is the engine below the transactions. Blocks. Errors:
-// kUnavailable, kCorruption.
+// Counts the unfinished transactions in a tablet. `inner` is the engine below the transactions.
+// Blocks. Errors: kUnavailable, kCorruption.
 Result<Unfinished> CountUnfinished(kv::Engine& inner, kv::Tablet tablet);
 
 }  // namespace stator::kv_tx
