@@ -1,5 +1,6 @@
-// Reading. Values go from simdjson's tape straight into their encoding; containers are gathered in
-// a scratch string per nesting level, because the encoding is prefixed by its length and its count.
+// Reads attribute values. They go from simdjson's tape directly into their encoding. Containers are
+// collected in a scratch string for each nesting level, because their encoding begins with its
+// length and count.
 #include "api/attribute_json.h"
 
 #include <algorithm>
@@ -141,9 +142,9 @@ class Reader {
   Reader(Scratch* scratch, size_t max_bytes, std::optional<Error>* value_error)
       : scratch_(*scratch), max_bytes_(max_bytes), value_error_(*value_error) {}
 
-  // A value whose enclosing map or list is on nesting level `depth`; the item is level 1.
+  // Reads a value. `depth` is the nesting level of the enclosing map or list; the item is level 1.
   Status Value(element json, int depth, std::string* out);
-  // The entries of a map on level `depth`, sorted by name.
+  // Reads the entries of a map on level `depth`, and sorts them by name.
   Status Entries(simdjson::dom::object object, int depth, std::string* out, size_t* count);
 
  private:
@@ -162,8 +163,8 @@ class Reader {
   void Refuse(std::string message) {
     if (!value_error_.has_value()) value_error_ = ValidationError(std::move(message));
   }
-  // Empties and returns the scratch string of a level. Past the limit the value is refused already
-  // and only its JSON types still matter, so `beyond` takes the bytes.
+  // Empties and returns the scratch string of a nesting level. Beyond the maximum level the value
+  // is refused anyway, and only its JSON types are still checked; so `beyond` takes the bytes.
   std::string* Level(int depth, std::string* beyond) {
     if (depth > model::kMaxNestingDepth) {
       Refuse(
@@ -188,7 +189,7 @@ Status Reader::Entries(simdjson::dom::object object, int depth, std::string* out
   const size_t first = members.size();
   for (const auto& [name, value] : object) members.push_back({name, value});
 
-  // Sorted by name; of equal names the last one in the text wins.
+  // Sort the members by name. If a name occurs more than once, the last one in the text wins.
   const auto by_name = [](const Member& a, const Member& b) { return a.name < b.name; };
   const auto begin = members.begin() + static_cast<std::ptrdiff_t>(first);
   if (!std::is_sorted(begin, members.end(), by_name))
@@ -417,7 +418,7 @@ Status Reader::Set(Type type, element json, std::string* out) {
   return OkStatus();
 }
 
-// Lends the thread's scratch to one read and puts it back in order, whatever became of the read.
+// Lends the thread's scratch memory to one read, and trims it afterwards, also after an error.
 class ScratchLease {
  public:
   ScratchLease() { get()->members.clear(); }

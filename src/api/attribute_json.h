@@ -17,14 +17,14 @@ namespace stator::api {
 // *value_error, if that is still empty, and the bytes are not to be used.
 Status ReadItem(simdjson::dom::element json, std::string* encoded_item,
                 std::optional<Error>* value_error);
-// The same for one value.
+// Reads one value, as ReadItem reads an item.
 Status ReadValue(simdjson::dom::element json, std::string* encoded_value,
                  std::optional<Error>* value_error);
 
 // Appends {"name":{"S":"..."},...}.
 void AppendItemJson(std::string* out, model::ItemView item);
-// The same as an element of a JSON array, behind a comma unless it is the first (an
-// ops::ItemWriter).
+// Appends an item as an element of a JSON array, behind a comma unless it is the first. (It is an
+// ops::ItemWriter.)
 void WriteListedItem(model::ItemView item, bool first, ByteBuffer* out);
 void AppendMapJson(std::string* out, model::MapView map);
 // Appends {"S":"..."}.

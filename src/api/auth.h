@@ -1,4 +1,4 @@
-// Who may call: Signature Version 4, in the header and in the query string.
+// Checks the form of signatures: Signature Version 4, in the header and in the query string.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace stator::api {
 
-// What a signature is made of, as sent. Absent headers are empty views.
+// The parts of a request that belong to its signature, as sent. Absent headers are empty views.
 struct AuthRequest {
   std::string_view authorization;
   std::string_view x_amz_date;
@@ -21,8 +21,8 @@ struct AuthRequest {
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
-  // Ok if the request may go on; otherwise the error for the client. Runs on every request, before
-  // the body's types are looked at.
+  // Returns OK if the request may go on, otherwise the error for the client. Called for every
+  // request, before the body is decoded.
   virtual Status Authenticate(const AuthRequest& request) const = 0;
 };
 

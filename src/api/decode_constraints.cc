@@ -265,7 +265,7 @@ void Collector::Text(const Type& type, dom::element json, const std::string& pat
   const std::string_view text = json.get_string().value_unsafe();
   const TextBounds bounds = BoundsFor(type, text);
   const int64_t length = TextLength(type, text);
-  // An empty text breaks the pattern too; the length says it better.
+  // An empty text breaks the pattern, too, but only its length is reported.
   if (!text.empty() && !Matches(bounds.pattern, text))
     Fail(type, &json, path, MatchPattern(bounds.pattern));
   if (length < bounds.min) Fail(type, &json, path, MinLength(bounds.min));

@@ -1,5 +1,5 @@
-// Turns of large JSON documents: the parsed form of a body can have ten times its bytes, so few of
-// them exist at a time, and the requests behind them wait in place of being refused.
+// Turns for large JSON documents. The parsed form of a body can have ten times its bytes, so only a
+// few of them may exist at a time. Other requests wait for their turn instead of being refused.
 #pragma once
 
 #include <condition_variable>
@@ -13,12 +13,12 @@ namespace stator::api {
 // Thread-safe. Turns are given in the order of Take.
 class DocumentTurns {
  public:
-  // A document of at most so many bytes needs no turn.
+  // A document of at most this many bytes needs no turn.
   static constexpr int64_t kFreeBytes = 8 << 20;
-  // The bytes of all documents that have turns, unless one alone has more.
+  // The maximum bytes of all documents that have turns. A single document may have more.
   static constexpr int64_t kTogetherBytes = 64 << 20;
 
-  // The right to hold one document, until the end of the object.
+  // The right to keep one parsed document in memory. The destructor gives it back.
   class Turn {
    public:
     Turn() = default;

@@ -1,5 +1,5 @@
-// Operations as data: name, decoder, handler, renderer. What is not registered does not exist for
-// clients.
+// Operations as data: name, decoder, handler, renderer. Clients can call only registered
+// operations.
 #pragma once
 
 #include <array>
@@ -24,29 +24,33 @@
 namespace stator::api {
 
 enum class Access : uint8_t { kRead, kWrite };
-// What an operation is about. One on definitions may wait for the engine on the thread that runs
-// it, where engines wait.
+// What an operation works on. An operation on definitions may block on the engine, if the engine is
+// `blocking`; so it must run on a thread that may wait.
 enum class Subject : uint8_t { kItems, kDefinitions };
 // The prefix of X-Amz-Target.
 enum class Api : uint8_t { kDynamoDb, kStreams };
 
 // One request on its way through an operation. Exactly one of Succeed and Fail is called, on the
-// loop's thread. If it is destroyed before, nobody is answered: the transport sees its callback go.
+// loop's thread. If the call is destroyed before, there is no answer, and the transport's callback
+// is destroyed uncalled.
 class PendingCall {
  public:
   virtual ~PendingCall() = default;
-  // Lives as long as the call does, that is until the operation lets its callback go.
+  // Returns the context, which lives as long as the call: until the operation destroys its
+  // callback.
   virtual ops::Context& context() = 0;
   virtual void NoteTable(std::string_view table) = 0;
   // `items`: how many items the reply holds.
   virtual void Succeed(std::string body, int64_t items) = 0;
   virtual void Fail(const Error& error) = 0;
-  // The request was decoded, or cannot be: its document is not needed any more. Before the answer.
+  // Frees the parsed JSON document. Called before the answer, when the request has been decoded or
+  // could not be.
   virtual void Decoded() {}
-  // Whether memory is so short that the answer of a read is not to be rendered. Thread-safe.
+  // Returns true if memory is so short that the answer of a read must be refused instead of
+  // rendered. Thread-safe.
   virtual bool RefusesAnswer() const { return false; }
-  // Sees to it that at least `bytes` of the answer are counted while it waits. False: there is no
-  // room for them, and the answer of a read is refused.
+  // Counts at least `bytes` of a waiting answer in the account of memory. Returns false if there is
+  // no room for them; then the answer of a read is refused.
   virtual bool CountAnswer(int64_t) { return true; }
 
   // Decides whether the caller may do what the typed request asks for; null: everything is allowed.
@@ -59,12 +63,12 @@ struct Operation {
   Access access = Access::kRead;
   Api api = Api::kDynamoDb;
   Subject subject = Subject::kItems;
-  // Decodes the body, runs the handler and renders what it answers. `body` is not needed after the
-  // return.
+  // Decodes the body, runs the handler and renders its response. `body` is not used after Run
+  // returns.
   void Run(simdjson::dom::element body, std::unique_ptr<PendingCall> call) const {
     run(handler, body, std::move(call), nullptr);
   }
-  // The same, and tells `tap`, which outlives the call, what the request did.
+  // Runs the operation, and tells `tap`, which must outlive the call, what the request did.
   void RunTapped(simdjson::dom::element body, std::unique_ptr<PendingCall> call,
                  RequestTap& tap) const {
     run_tapped(handler, body, std::move(call), &tap);
@@ -174,8 +178,9 @@ void Answer(PendingCall& call, const Result<Response>& response) {
   call.Succeed(std::move(out), CountItems(*response));
 }
 
-// Renders a large response on a worker, if one takes it; then the call ends in its loop's turn, so
-// that its context outlives the operation's own return. Returns false, and leaves both, otherwise.
+// Renders a large response on a worker and returns true, if a worker takes it. The call is then
+// destroyed in a later turn of its loop, because the operation still uses its context. Otherwise
+// returns false and leaves both arguments unchanged.
 template <typename Response>
 bool AnswerElsewhere(std::unique_ptr<PendingCall>& call, Result<Response>& response) {
   if (!response.ok()) return false;

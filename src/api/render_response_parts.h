@@ -28,7 +28,7 @@ class ObjectWriter {
     out_->append("\":");
     return out_;
   }
-  // The same for a name that clients chose.
+  // Begins a member whose name clients chose, so that it must be escaped.
   std::string* EscapedMember(std::string_view name) {
     if (!first_) out_->push_back(',');
     first_ = false;

@@ -152,7 +152,8 @@ void Trace::AddPut(const std::string& table_name, model::ItemView item) {
   const request_log::TtlForm form = TtlFormOf(part->table->descriptor, item);
   if (form != request_log::TtlForm::kFine) part->request.ttl_form = form;
   part->request.stored_bytes = part->request.stored_bytes.value_or(0) + *touch.bytes;
-  // Which entries a batch makes is not told by index and item, so only one item's are.
+  // A record has no place for the index entries of each item of a batch. So it has them only if the
+  // request writes one item.
   part->request.index_writes.clear();
   if (part->request.keys.size() > 1) return;
   for (const table::IndexDescriptor& index : part->table->descriptor.indexes) {

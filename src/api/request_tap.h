@@ -24,7 +24,8 @@ class RequestTap {
   virtual ~RequestTap() = default;
   // Whether it wants to know of requests that begin now.
   virtual bool on() const = 0;
-  // On the thread of the request's loop, before the answer is rendered.
+  // Takes the records of one HTTP request. Called on the thread of its loop, before the answer is
+  // rendered.
   virtual void Take(std::vector<request_log::Request> requests) = 0;
 };
 

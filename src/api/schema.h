@@ -66,7 +66,7 @@ struct Shape;
 
 struct Type {
   Kind kind = Kind::kString;
-  // Of the value for numbers; of the length for everything else: UTF-16 code units of a text,
+  // Bounds on the value of a number; for other types on the length: UTF-16 code units of a text,
   // elements of a list or map.
   int64_t min = kNoMin;
   int64_t max = kNoMax;

@@ -62,16 +62,18 @@ simdjson::dom::parser& Parser() {
   return parser;
 }
 
-// Frees the document of a huge request: it must not pin its memory on every thread.
+// Frees the thread's parser if a huge request has made it large, so that not every thread keeps
+// that memory.
 void TrimParser() {
   constexpr size_t kKeepBytes = 1u << 20;
   if (Parser().capacity() > kKeepBytes) Parser() = simdjson::dom::parser();
 }
 
-// Returns the memory that a document of this text takes, rather more than less. simdjson makes 4
-// bytes of each mark and of each beginning of a value, 8 of a container's two ends and of a string,
-// 16 of a number, and copies strings with 3 bytes more than their quoted text has. Each comma and
-// each container is followed by at most one value that is no container; a colon is behind a name.
+// Returns an upper estimate of the memory that the parsed document of this text takes. simdjson
+// takes 4 bytes for each punctuation mark and each beginning of a value, 8 for each end of a
+// container and for a string, and 16 for a number. It copies strings, with 3 bytes more than their
+// quoted text has. Each comma and each container is followed by at most one value that is no
+// container; a colon is behind a name.
 int64_t DocumentBytes(std::string_view text) {
   const size_t commas = CountBytes(text, [](auto c) { return c == uint8_t{','}; });
   const size_t colons = CountBytes(text, [](auto c) { return c == uint8_t{':'}; });
@@ -80,7 +82,8 @@ int64_t DocumentBytes(std::string_view text) {
   return static_cast<int64_t>(text.size() + 27 * commas + 19 * colons + 24 * containers);
 }
 
-// Frees, at the end of a request, what a huge body needed: up to 10 bytes for each of its own.
+// Calls TrimParser at the end of a request. The parsed form of a huge body takes up to 10 times its
+// bytes.
 struct ParserLease {
   ~ParserLease() { TrimParser(); }
 };
@@ -132,9 +135,10 @@ bool MayBeOutOfDate(ErrorCode code) {
          code == ErrorCode::kValidation;
 }
 
-// Counts the bytes that a large request takes while it is decoded, of which `inflated` were made
-// here, and those that its decoded form holds until the reply. *document: those of the former. A
-// refusal is a 503. A document that is large itself waits for its turn: the caller may block.
+// Counts the memory of a large request: the parsed document (*document), which exists only while
+// the request is decoded, and the decoded form, which exists until the reply. `inflated`: bytes
+// that decompression made. Returns an error, which becomes a 503, if there is no room. May block: a
+// large document waits for its turn.
 Status CountDocument(MemoryLease* lease, std::string_view text, size_t inflated,
                      DocumentTurns* turns, DocumentTurns::Turn* turn, int64_t* document) {
   if (lease == nullptr || text.size() <= MemoryAccount::kSmallBytes) return OkStatus();
@@ -177,7 +181,7 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
     if (service_.observer_ == nullptr) return;
     table_ = table;
     if (!context_.tells_accounts && !is_isolated()) return;
-    // Another account's table is told from the default's of that name.
+    // The name in the store, which differs for tables of different accounts.
     if (const auto name = ops::StoreNameOf(context_, table); name.ok()) table_ = name->view();
   }
   // Runs the request in the account of its access key, which is kept until the answer.
@@ -235,10 +239,12 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
     ForwardedDone(std::move(forwarded_))(std::move(refusal));
   }
 
-  // Whether it is asked to be handed in again for what takes long.
+  // True if this runs in an I/O loop: work that takes long is then refused, and the request is
+  // handed in again on another thread.
   bool in_loop = false;
   AuditDraft* audit() { return audit_.get(); }
-  // `document_bytes` of the lease, and the turn, are needed until the request is decoded.
+  // Keeps the lease until the reply. `document_bytes` of it, and `turn`, are given back when the
+  // request is decoded.
   void CountMemory(MemoryLease* lease, int64_t document_bytes, DocumentTurns::Turn turn) {
     context_.memory = lease;
     document_bytes_ = document_bytes;
@@ -254,12 +260,12 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
     return answer_refused_ || (context_.memory != nullptr && operation_->access == Access::kRead &&
                                context_.memory->account_full());
   }
-  // The lease has the bytes that the operation counted of its answer.
+  // Counts only what the operation has not counted of its answer yet.
   bool CountAnswer(int64_t bytes) override {
     if (context_.memory == nullptr) return true;
     const int64_t more = bytes - context_.memory->bytes();
     if (more <= 0 || context_.memory->TryGrow(more)) return true;
-    // A change is done, and its answer is given.
+    // The answer of a write is never refused: the write is done.
     answer_refused_ = operation_->access == Access::kRead;
     return !answer_refused_;
   }
@@ -498,7 +504,8 @@ bool Service::MayWait(std::string_view target) const {
 }
 
 void Service::Handle(const Incoming& request, Executor& loop, UniqueFunction<void(Outgoing)> done) {
-  // Out of memory, the callback is called with an error below or destroyed, which is one as well.
+  // If memory runs out, the callback is called with an error, or destroyed uncalled, which the
+  // transport answers with an error.
   RunOrOutOfMemory("handling", [&] { HandleOrThrow(request, loop, std::move(done)); });
 }
 
@@ -617,7 +624,7 @@ Result<const Operation*> Service::Admit(const Incoming& request, std::string* de
   const std::string_view encoding = request.headers.content_encoding;
   if (!encoding.empty() && !EqualsLower(encoding, "identity")) {
     const bool gzip = EqualsLower(encoding, "gzip");
-    // The client's fault, and not to be sent again: SDKs repeat a request after a 500.
+    // It is the client's fault, so the status must not be 500, after which SDKs repeat the request.
     if (!gzip && !EqualsLower(encoding, "deflate"))
       return Error(ErrorCode::kSerialization, "Content-Encoding is not gzip, deflate or identity");
     ASSIGN_OR_RETURN(*decompressed, Decompress(gzip ? Encoding::kGzip : Encoding::kDeflate, *text,

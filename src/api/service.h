@@ -1,5 +1,5 @@
-// The API from a whole HTTP request to a whole HTTP reply. It knows no sockets; whoever has a
-// request (the server, a test) hands it in.
+// The API from a whole HTTP request to a whole HTTP reply. It knows no sockets: the server, or a
+// test, passes requests in.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct RequestHeaders {
 // their own.
 inline constexpr size_t kLongBodyBytes = 128 << 10;
 
-// A request. Everything it points at may go once Handle has returned.
+// One HTTP request. Its views need to be valid only until Handle returns.
 inline constexpr size_t kBodyPadding = 64;
 struct Incoming {
   std::string_view method;
@@ -63,8 +63,8 @@ struct Incoming {
   // All header lines as received, and the client's address: set if Service::guarded().
   std::span<const access::HeaderLine> lines = {};
   const guard::Peer* peer = nullptr;
-  // Whether a thread other than a loop's should decode it: a compressed one can become 1000 times
-  // as long.
+  // Returns true if another thread than a loop's must decode the request: its body is long, or is
+  // compressed and may become 1000 times as long.
   bool is_long() const { return body.size() > kLongBodyBytes || !headers.content_encoding.empty(); }
   MemoryLease* memory = nullptr;  // of the request until its reply; null: nothing is counted
   // The thread that hands it in belongs to an I/O loop: what may take longer than about a
@@ -78,8 +78,9 @@ struct Outgoing {
   std::vector<std::pair<std::string_view, std::string>>
       headers;  // names are literals; no Content-Length, no Date
   std::string body;
-  // An error which other processes may have taken away, or a request that takes long: the error
-  // must not be sent, but the request be handed in once more by a thread that may wait.
+  // If true, no reply must be sent; the request must be handed in once more on a thread that may
+  // wait. Either its error may be out of date because other processes change the catalog, or the
+  // request takes long.
   bool again = false;
 };
 
@@ -113,14 +114,16 @@ struct ServiceOptions {
   size_t max_body_bytes = 16u << 20;  // of the body, before and after decompression
   size_t compress_above_bytes =
       4096;  // replies longer than this are compressed if the client takes it
-  // Verifies signatures and decides who may do what; outlives the service. Null: the authenticator
-  // looks at each request, and all that it accepts is allowed.
+  // Verifies signatures and authorizes requests; must outlive the service. Null: the Authenticator
+  // checks each request, and what it accepts may do everything.
   guard::Gate* gate = nullptr;
-  // Takes a record of each request on definitions, of denials, and of the others if it wants them;
-  // for a guarded service, which it outlives. Null: there is no audit log.
+  // The audit log. It gets a record of each request on definitions, of each denial, and of other
+  // requests if it asks for them. Used only with a `gate`; must outlive the service. Null: no audit
+  // log.
   audit::Trail* audit = nullptr;
-  // Gives each access key an account of its own; outlives the service. Null: all requests are the
-  // default account's. Not with a gate, which knows the accounts of keys.
+  // Gives each access key its own account (--isolate); must outlive the service. Null: all requests
+  // belong to the default account. Not allowed with a gate, which finds the accounts of keys
+  // itself.
   ops::IsolatedAccounts* isolated = nullptr;
 };
 
@@ -136,11 +139,12 @@ class Service {
   // Asks `forwarding`, which outlives the service, about single-item writes. Before requests.
   void SetForwarding(Forwarding* forwarding) { forwarding_ = forwarding; }
 
-  // True if requests need their lines and their peer.
+  // Returns true if signatures are verified: then each request needs its raw header lines and its
+  // peer.
   bool guarded() const { return options_.gate != nullptr; }
 
-  // Whether the operation of this X-Amz-Target may wait for an engine that is `blocking`: then
-  // Handle is for a thread that may wait too, with a loop of its own.
+  // Returns true if the operation of this X-Amz-Target may block on an engine that is `blocking`.
+  // Then Handle must be called on a thread that may block and has its own loop.
   bool MayWait(std::string_view target) const;
 
   // Calls `done` at most once, on the loop's thread, inline where nothing had to be waited for.

@@ -161,7 +161,7 @@ class Binder {
                    type);
   }
 
-  // Of a function with the given number of operands.
+  // Checks that a function has the right number of operands.
   Status CheckCount(const Node& node) const {
     size_t expected = 2;
     if (node.op == Op::kAttributeExists || node.op == Op::kAttributeNotExists ||

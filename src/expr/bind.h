@@ -23,15 +23,16 @@ inline constexpr uint32_t kMaxPathDepth = 32;
 Status BindCondition(std::string_view parameter, Substitutions* subs, Tree* tree);
 Status BindProjection(std::string_view parameter, const std::vector<NodeId>& paths,
                       Substitutions* subs, Tree* tree);
-// Of an update names come first, then values, then operand types. Targets that overlap are the
-// caller's to refuse, between names and values.
+// Bind an update in three steps, in this order: names (BindUpdate), values (BindUpdateValues),
+// operand types (CheckUpdateTypes). The caller must refuse overlapping targets between the first
+// two.
 Status BindUpdate(std::string_view parameter, const UpdateSyntax& update, Substitutions* subs,
                   Tree* tree);
 Status BindUpdateValues(std::string_view parameter, Substitutions* subs, Tree* tree);
 Status CheckUpdateTypes(std::string_view parameter, const UpdateSyntax& update, Tree* tree);
 
-// The same checks for the parts of a PartiQL statement, which are bound when they are parsed;
-// messages stand alone.
+// Make the same checks for the parts of a PartiQL statement, which are bound when they are parsed.
+// The error texts have no parameter name in front.
 Status CheckBoundCondition(Tree* tree);
 Status CheckBoundPaths(Tree* tree);
 Status CheckBoundUpdate(const std::vector<Action>& actions, Tree* tree);

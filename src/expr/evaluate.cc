@@ -63,7 +63,7 @@ bool Comparable(const Operand& a, const Operand& b) {
   return type == Type::kS || type == Type::kN || type == Type::kB;
 }
 
-// Of comparable operands.
+// Compares two comparable operands; returns <0, 0 or >0.
 int Compare(const Operand& a, const Operand& b) {
   if (!a.is_size && !b.is_size) return model::CompareValues(a.value, b.value);
   const auto order = a.number() <=> b.number();

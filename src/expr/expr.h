@@ -51,8 +51,8 @@ class Substitutions {
     uint32_t stored_at = 0;
   };
 
-  // Returns the substitute, which is then marked as used; nullptr if there is none. The caller may
-  // change where it is stored.
+  // Return the substitute for a reference, and mark it as used; nullptr if there is none. The
+  // caller may set stored_at and stored_in.
   Entry* UseName(std::string_view reference) { return Use(&names_, reference); }
   Entry* UseValue(std::string_view reference) { return Use(&values_, reference); }
   // Returns a number, never 0, for a tree that is about to be bound: a substitute is stored in it
@@ -164,8 +164,8 @@ class Update {
 
 Result<Update> ParseUpdate(std::string_view text, Substitutions* subs);
 
-// Top-level names of all targets, each once, in order of appearance: for the check that none of
-// them is a key.
+// Returns the top-level names of all targets, each once, in order of appearance. Callers check that
+// none of them is a key.
 std::vector<std::string> TargetAttributes(const Update& update);
 
 struct Updated {
@@ -173,7 +173,7 @@ struct Updated {
   bool removes_only_on_missing_item = false;  // then `item` is empty
 };
 
-// The refusal of an update that makes an item of more than model::kMaxItemBytes.
+// The error text for an update whose result exceeds model::kMaxItemBytes.
 inline constexpr std::string_view kUpdatedItemTooLarge =
     "Item size to update has exceeded the maximum allowed size";
 
@@ -188,8 +188,8 @@ Result<Updated> ApplyUpdate(const Update& update, model::ItemView old_item, mode
 // creates an item of the key alone.
 bool OnlyRemoves(const Update& update);
 
-// How many actions write a value (SET, ADD) and how many take away (REMOVE, DELETE): for the size
-// rule of UpdateItem.
+// Return the numbers of actions that write a value (SET, ADD) and that clear one (REMOVE, DELETE),
+// for the size rule of UpdateItem.
 int ValueWritingActions(const Update& update);
 int ClearingActions(const Update& update);
 
@@ -197,8 +197,8 @@ int ClearingActions(const Update& update);
 // `item_bytes`.
 uint64_t MostSteps(const Update& update, size_t item_bytes);
 
-// UPDATED_OLD and UPDATED_NEW: the targets' fragments of `image` (the item before or after) as an
-// encoded item; an empty string when nothing qualifies.
+// Returns the parts of `image` to which the update's targets point, as an encoded item; empty if
+// there are none. For UPDATED_OLD (`image` is the item before) and UPDATED_NEW (the item after).
 std::string UpdatedFragments(const Update& update, model::ItemView image);
 
 // --- Legacy parameters ---------------------------------------------------------------------------

@@ -5,8 +5,8 @@ namespace stator::expr {
 
 namespace {
 
-// Takes a condition apart, refusing what cannot be a key condition in the order in which the
-// service looks.
+// Takes a condition apart into key conditions. Refuses other conditions; if several errors apply,
+// the first one in the service's order of checks is returned.
 class Extractor {
  public:
   explicit Extractor(const ConditionTree& condition)

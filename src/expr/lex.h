@@ -63,8 +63,8 @@ class Lexer {
   void Advance();
   std::string_view Text(const Token& token) const { return text_.substr(token.begin, token.size); }
 
-  // `Syntax error; token: "=", near: "= = :v"` about the current token: near is the text from the
-  // token before it to the token after it.
+  // Returns the text `Syntax error; token: "=", near: "= = :v"` about the current token. `near` is
+  // the text from the token before it to the token after it.
   std::string DescribeError() const;
 
  private:

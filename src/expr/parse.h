@@ -16,14 +16,15 @@ namespace stator::expr {
 
 inline constexpr size_t kMaxExpressionBytes = 4096;
 
-// "Invalid <parameter>: <text>"; the text alone if `parameter` is empty, as in PartiQL.
+// Returns the error "Invalid <parameter>: <text>"; only the text if `parameter` is empty, as in
+// PartiQL.
 Error InvalidExpression(std::string_view parameter, std::string_view text);
 
 // Refuses an empty or oversized expression. `parameter` is "ConditionExpression",
 // "UpdateExpression" ...
 Status CheckExpressionText(std::string_view parameter, std::string_view text);
 
-// A condition that makes up the whole of `text`. Sets tree->text.
+// Parses `text`, all of which must be one condition. Sets tree->text and returns the root node.
 Result<NodeId> ParseConditionText(std::string_view parameter, std::string_view text, Tree* tree);
 
 // The paths of a projection, in order.

@@ -10,8 +10,9 @@ struct ProjectionTree {
   Tree tree;
   std::vector<NodeId> paths;
   PathTrie trie;
-  // PartiQL: what is projected becomes top-level attributes of these names, which are sorted and
-  // unique. Empty: it stays where it was.
+  // For PartiQL: the top-level attributes of the projected item, by names, which are sorted and
+  // unique; `path` is what each of them gets. Empty: projected values keep their place in the
+  // document.
   struct Output {
     std::string name;
     NodeId path;
@@ -22,8 +23,8 @@ struct ProjectionTree {
 // Appends the name and value of a map entry as they stand in the encoding.
 void AppendEntry(std::string* out, const model::MapView::Entry& entry);
 
-// The encoded item made of what `trie` selects of `item`; *count is the number of its top-level
-// attributes.
+// Returns the encoded item of those parts of `item` that `trie` selects. Sets *count to the number
+// of its top-level attributes.
 std::string ProjectPaths(const Tree& tree, const PathTrie& trie, model::ItemView item,
                          size_t* count);
 

@@ -1,4 +1,5 @@
-// The words that cannot stand bare as attribute names in an expression.
+// The reserved words: an expression may use them as attribute names only through
+// ExpressionAttributeNames (#n).
 #pragma once
 
 #include <string_view>

@@ -51,7 +51,8 @@ Result<Statement> ParseStatement(std::string_view text, std::span<const std::str
 // Whether a text is a SELECT, judged by its first word alone.
 bool IsSelect(std::string_view text);
 
-// What one of the predicates that must all hold demands of a top-level attribute.
+// The demand on a top-level attribute by one predicate of the condition. Only predicates that must
+// all hold (joined by AND) are listed.
 struct Demand {
   enum Op : uint8_t { kEq, kLt, kLe, kGt, kGe, kBetween, kBeginsWith, kIn };
   std::string_view attribute;

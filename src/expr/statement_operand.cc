@@ -194,7 +194,7 @@ Result<StatementParser::Part> StatementParser::ParseComparison(Part left, Op op,
   const Token token = lexer_.current();
   ASSIGN_OR_RETURN(const Part right, ParseOperand(depth));
   if (right.is_condition) return Malformed("Unexpected condition at " + lexer_.Position(token));
-  // What can only begin the rest of an operand that is not supported.
+  // An arithmetic operator follows the operand, which is not supported.
   if (IsArithmetic(lexer_.current().kind)) {
     return ValidationError("Unsupported operator in Condition Expression. Operator: " +
                            std::string(lexer_.Text(lexer_.current())));

@@ -109,7 +109,7 @@ struct Tree {
     return std::string_view(text).substr(begin, size);
   }
   std::string_view Name(const Step& step) const { return {text.data() + step.begin, step.size}; }
-  // Of a bound kValue.
+  // Returns the value of a bound kValue node.
   model::ValueView Value(const Node& node) const {
     return model::ValueView(text.data() + node.begin);
   }
@@ -121,17 +121,18 @@ struct Tree {
   }
 };
 
-// As written by the user: "=", "AND", "BETWEEN", "begins_with". Empty for operands and unknown
-// functions.
+// Returns an operator or function as users write it: "=", "AND", "BETWEEN", "begins_with". Empty
+// for operands and unknown functions.
 std::string_view OpName(Op op);
-// kUnknownFunction if there is none of that name.
+// Returns the function of this name, or kUnknownFunction.
 Op FunctionFromName(std::string_view name);
 
-// "[a, [0], b]", as the service prints paths in messages.
+// Returns a path as the service prints it in messages: "[a, [0], b]".
 std::string DescribePath(const Tree& tree, const Node& path);
-// <0, 0, >0; names before indexes, prefixes first.
+// Compares two paths; returns <0, 0 or >0. Names come before indexes, and a prefix before longer
+// paths.
 int ComparePaths(const Tree& tree, const Node& a, const Node& b);
-// The value at a bound path, or an empty view.
+// Returns the value at a bound path of the item, or an empty view.
 model::ValueView Lookup(const Tree& tree, const Node& path, model::ItemView item);
 
 // Collects the top-level names of paths of one tree, each once, in order of appearance. Legacy

@@ -17,7 +17,8 @@ using model::ValueView;
 Error WrongType() {
   return ValidationError("An operand in the update expression has an incorrect data type");
 }
-// Of ADD and DELETE; AttributeUpdates has words of its own, seen at DynamoDB Local.
+// Returns the error for a wrong type in ADD or DELETE. AttributeUpdates has its own text, seen at
+// DynamoDB Local.
 Error WrongType(const Action& action) {
   return action.legacy ? ValidationError("Type mismatch for attribute to update") : WrongType();
 }
@@ -33,12 +34,13 @@ void AppendElements(model::ListView list, std::string* out) {
 
 Error TooLarge() { return ValidationError(std::string(kUpdatedItemTooLarge)); }
 
-// Counts what an update writes, before it is copied. Once the sum is above the largest item, the
-// result is certain to be refused: what follows is checked as ever and no longer computed.
+// Counts the bytes of the values that an update writes, before they are copied. Once the sum
+// exceeds the largest item, the update is certain to be refused: later actions are then checked as
+// usual, but not computed.
 class Budget {
  public:
   bool spent() const { return bytes_ > model::kMaxItemBytes; }
-  // Returns false if a value of this size does not fit any more.
+  // Counts `bytes` of a new value. Returns false if they do not fit into the item's maximum size.
   bool Take(size_t bytes) {
     bytes_ += bytes;
     return !spent();
@@ -241,8 +243,8 @@ class Rewriter {
     return OkStatus();
   }
 
-  // Appends what becomes of `old` (empty: missing), which is at `depth` steps below the item; false
-  // if nothing does.
+  // Appends the new value that the update makes of `old` (empty: missing), which is `depth` steps
+  // below the item. Returns false if there is no value afterwards.
   Result<bool> Value(ValueView old, const PathTrie::Node& node, int depth, std::string* out) {
     if (node.is_leaf()) {
       ASSIGN_OR_RETURN(const ValueView value, Act(old, node.leaf));

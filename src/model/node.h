@@ -1,4 +1,4 @@
-// A value being edited. Whatever is not touched stays in its encoded form and is copied through by
+// A value being edited. Parts that are not edited stay in their encoded form and are copied with
 // memcpy.
 #pragma once
 
@@ -24,7 +24,7 @@ class Node {
 
   Kind kind() const { return kind_; }
   Type type() const;
-  // For kEncoded: the value. (Open nodes have no view; Encode them.)
+  // Returns the value of a node of kind kEncoded. (An open node has no view: call Encode.)
   ValueView view() const {
     return ValueView(owned_.empty() ? borrowed_ : std::string_view(owned_));
   }

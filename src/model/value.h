@@ -259,19 +259,21 @@ void AppendMap(std::string* out, size_t count, std::string_view entries);
 // collapse). For kNS the members are canonical number texts.
 void AppendSet(std::string* out, Type type, std::vector<std::string_view> members);
 
-// An item from `count` encoded name-value pairs, already sorted by name and unique. Computes the
-// size.
+// Appends an item made of `count` encoded name-value pairs, which must be sorted by name and
+// unique. Computes the item's size.
 void AppendItem(std::string* out, size_t count, std::string_view entries);
 
 // --- Rules ---------------------------------------------------------------------------------------
 
-// Size of a value by DynamoDB's rules, in bytes (reference: limits-and-capacity.md, section 1).
+// Returns the size of a value by DynamoDB's rules, in bytes (reference: limits-and-capacity.md,
+// section 1).
 size_t ValueSizeBytes(ValueView value);
-// 1 for a scalar or set, 1 + the deepest element for L and M.
+// Returns the nesting depth of a value: 1 for a scalar or set, 1 + the depth of the deepest element
+// for L and M.
 int ValueDepth(ValueView value);
 // True if `a` and `b` are of one type and equal. Either may be empty: then false.
 bool ValuesEqual(ValueView a, ValueView b);
-// <0, 0, >0 for two values of one type S, N or B.
+// Compares two values of the same type, S, N or B; returns <0, 0 or >0.
 int CompareValues(ValueView a, ValueView b);
 
 // Walks untrusted bytes and refuses anything that is no item in the grammar above. kCorruption.

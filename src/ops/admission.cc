@@ -378,7 +378,7 @@ void Admission::Advance() {
     Known& known = at->second;
     if (is_new) known.counts.at_micros = FirstSeen(resource, now);
     known.resource = resource;
-    // Reported first: partitions that were split since the last time are forgotten by Advance.
+    // Report before Advance: Advance forgets partitions that were split since the last report.
     Report(resource, now, &known);
     resource.meter->RecordSplits(model.Advance(now));
     TellRefusals(resource, false);
@@ -454,7 +454,7 @@ void Admission::StoreSplits(const std::vector<Resource>& resources) {
           return AddSplits(splits, descriptor);
         },
         [outcomes](Result<table::TablePtr> altered) {
-          // The table may have gone, or have been split there by somebody else.
+          // The table may have been deleted, or another process may have split it at this bound.
           const bool settled =
               altered.ok() || altered.error().code() == ErrorCode::kResourceNotFound;
           outcomes->Add(settled ? OkStatus() : Status(altered.error()));

@@ -64,15 +64,16 @@ class Admission final : public table::CatalogObserver {
 
   // --- Time
 
-  // Lets time pass for all meters (Resource::Advance), tells the watchers what was used, forgets
-  // keys beyond kMostKeyBytes, and writes what was split into the catalog's partition maps, as far
-  // as they can hold it: bounds inside an item collection are the model's alone. One of several
-  // processes stores nothing unless it decides. About once a second and after a manual clock was
-  // moved. Waits for the disk: not for a loop's or an engine's thread.
+  // Advances the time of all meters (Resource::Advance), reports their use to the watchers, forgets
+  // remembered keys beyond kMostKeyBytes, and writes splits to the partition maps in the catalog.
+  // (Bounds inside an item collection exist only in the model; the maps cannot hold them.) Of
+  // several processes only the one that decides writes splits. Called about once a second and after
+  // a manual clock was moved. Waits for the disk: must not be called on a loop's or an engine's
+  // thread.
   void Advance();
 
-  // What a resource was asked for between two calls of Advance. Units are consumed + let_pass of
-  // those that were served, and refused of those that a limit stood against (in both modes).
+  // The use of a resource between two calls of Advance. Served units are `consumed` and `let_pass`
+  // together; `refused` are the units of requests that exceeded a limit (in both modes).
   struct Usage {
     const Resource& resource;
     int64_t from_micros = 0;  // of the product's clock
@@ -87,8 +88,8 @@ class Admission final : public table::CatalogObserver {
   using Watcher = std::function<void(const Usage&)>;
   void Watch(Watcher watcher) { watchers_.push_back(std::move(watcher)); }
 
-  // Refusals of one limit, when the log tells of them: once the second that explains them has
-  // ended, then every Meter::kBetweenLinesMicros.
+  // A report of refusals by one limit, made when they are written to the log: first when the second
+  // that explains them has ended, then every Meter::kBetweenLinesMicros.
   struct Refusals {
     const Resource& resource;
     throughput::Access access;
@@ -129,17 +130,18 @@ class Admission final : public table::CatalogObserver {
   // By one thread at a time:
   // Of this process, since the last call, `seconds` ago.
   throughput::Use TakeUse(double seconds);
-  // Puts a grant in force for all tables that there are and will be. Returns what unused capacity
-  // found no room in it, by tablet. `moved`: what comes with it.
+  // Puts a grant in force for all present and future tables. Returns, by tablet, the unused
+  // capacity that did not fit into the new grant. `moved`: unused capacity that comes with the
+  // grant.
   std::map<uint32_t, throughput::Units> PutInForce(
       const throughput::Grant& grant, const std::map<uint32_t, throughput::Units>& moved);
-  // Until then, in the clock's TicksMicros, what is in force may be used.
+  // Sets the time (the clock's TicksMicros) until which the grant in force may be used.
   void SetValidUntil(int64_t ticks) { valid_until_.store(ticks, std::memory_order_relaxed); }
-  // Nothing is in force any more.
+  // Ends the grant: this process may use no capacity.
   void EndGrant();
-  // Whether partitions are split here, and stored in the catalog, and auto scaling acts. The one
-  // that does hears of what the others used (AddForeign), and they of what it has decided
-  // (Decisions, FollowDecisions).
+  // Sets whether this process is the one that decides: it splits partitions, stores them in the
+  // catalog and runs auto scaling. It gets the use of the other processes (AddForeign), and they
+  // get its decisions (Decisions, FollowDecisions).
   void SetDecides(bool decides);
   bool decides() const { return !shared_ || decides_.load(std::memory_order_relaxed); }
   void AddForeign(const std::vector<std::pair<uint32_t, throughput::ResourceUse>>& used);
@@ -161,8 +163,8 @@ class Admission final : public table::CatalogObserver {
   };
   static Counts CountsOf(const throughput::Meter& meter, int64_t now_micros);
 
-  // What is stored of a table with its local indexes, or of a global index; nullopt: it cannot be
-  // read now.
+  // Returns the stored items and bytes of a table with its local indexes, or of a global index;
+  // nullopt if they cannot be read now.
   std::optional<table::TableCounts> CountOf(const table::Table& table,
                                             const table::IndexDescriptor* index);
   std::shared_ptr<throughput::Meter> NewMeter(const table::TableDescriptor& table,
@@ -182,7 +184,7 @@ class Admission final : public table::CatalogObserver {
   // Brings the keys of all meters within their bound.
   void ForgetKeys(const std::vector<Resource>& resources) REQUIRES(advancing_);
   void StoreSplits(const std::vector<Resource>& resources);
-  // Gives the meters of a table, or of all, the mode that they are to have.
+  // Sets the mode of all meters to the one that their tables are to have.
   void Spread();
 
   table::Store& store_;
@@ -207,7 +209,8 @@ class Admission final : public table::CatalogObserver {
   uint64_t advances_ GUARDED_BY(advancing_) = 0;
   size_t most_key_bytes_ = kMostKeyBytes;
   std::atomic<size_t> key_bytes_{0};  // of known_, together
-  // What was let pass until the last TakeUse, whose thread's own it is.
+  // The units that were let pass until the last TakeUse, by meter. Used only by the thread that
+  // calls TakeUse.
   std::unordered_map<const throughput::Meter*, throughput::Rates> let_pass_;
 };
 

@@ -98,7 +98,8 @@ struct Piece {
   int64_t halves = 0;
 };
 
-// Divides `halves` by bytes. What is left over by rounding goes to the last one.
+// Divides `halves` (half units) among the pieces in proportion to their bytes. The last piece gets
+// the remainder of the rounding.
 void Divide(int64_t halves, std::vector<Piece>::iterator first, std::vector<Piece>::iterator end) {
   int64_t bytes = 0;
   for (auto piece = first; piece != end; ++piece) bytes += piece->bytes;

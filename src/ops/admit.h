@@ -30,21 +30,23 @@ struct Refusal {
   size_t action = 0;
 };
 
-// All that a request takes, which passes as a whole or not at all.
+// Collects all units that a request takes from tables and indexes. Admit then admits all of them or
+// none.
 class Draws {
  public:
   explicit Draws(Context& ctx) : ctx_(ctx) {}
 
-  // A read of one item. Nothing if its table is not measured; so in AddWrite. `item_key` and
-  // `entries` must stay where they are until Admit.
+  // Adds a read of one item. Does nothing if the table is not measured; so does AddWrite.
+  // `item_key` and `entries` must remain valid until Admit.
   void AddRead(const table::Table& table, std::string_view item_key, int64_t halves,
                bool consistent, size_t action = 0);
-  // A write: `units` of the table, and what the indexes are charged for `entries`: the local ones
-  // draw from the table, the global ones at the places where their entries change. `entries` may be
-  // null, or not derived: nothing changes in indexes.
+  // Adds a write: `units` of the table, and the units of the index entries that it changes. Entries
+  // of local indexes are charged to the table, those of global indexes to the index's partition.
+  // `entries` may be null or not derived: then no index is charged.
   void AddWrite(const table::Table& table, std::string_view item_key, int64_t units,
                 const table::EntryChanges* entries, size_t action = 0);
-  // nullopt: it passes, because there is room or because nobody stops it.
+  // Admits the request. nullopt: it passes, because there is capacity or because throttling is not
+  // enforced.
   std::optional<Refusal> Admit();
 
  private:
@@ -75,8 +77,8 @@ std::optional<Refusal> AdmitItemWrite(Context& ctx, const table::Table& table,
 inline Error ErrorOf(const Context& ctx, const Refusal& refusal) {
   return ThrottleError(ctx.env, refusal.throttle);
 }
-// The same for a transaction of so many actions: it is cancelled with the reason of one of them.
-// `reasons`: those that stand against other actions, if any.
+// Returns the error with which a transaction of `actions` actions is cancelled: the refusal is the
+// reason of one of them. `reasons`: reasons of other actions, if there are any.
 Error TransactionErrorOf(const Context& ctx, const Refusal& refusal, size_t actions,
                          std::vector<CancellationReason> reasons = {});
 

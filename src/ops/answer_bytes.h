@@ -1,4 +1,5 @@
-// Counts what an answer will hold against the server's account of memory, while it is collected.
+// Counts the memory of an answer in the server's account of memory (base/memory_account.h) while
+// the answer is collected.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +34,8 @@ class AnswerBytes {
   // Whether anything is counted.
   bool counts() const { return lease_ != nullptr; }
 
-  // Counts an item that will be rendered. An answer of a few KB cannot become large: its items are
-  // not looked at.
+  // Counts an item that will be rendered. Up to kFreeBytes of items only their encoded sizes are
+  // added up, because such an answer cannot become large.
   bool AddItem(std::string_view encoded) {
     if (lease_ == nullptr) return true;
     encoded_bytes_ += static_cast<int64_t>(encoded.size());

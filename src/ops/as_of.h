@@ -18,11 +18,13 @@ namespace stator::ops {
 
 inline constexpr std::string_view kAsOfHeader = "X-Stator-As-Of";
 
-// Returns the moment of a header or of an argument, in whole milliseconds: what ParseTime takes,
-// or at least 12 digits, which are milliseconds. kValidation names `what`.
+// Parses the moment in a header or an argument and returns it in whole milliseconds. The text is
+// one that ParseTime takes, or a number of milliseconds with at least 12 digits. kValidation, whose
+// text names `what`.
 Result<int64_t> ParseMoment(std::string_view what, std::string_view text);
 
-// Whether an operation reads the past if it is asked to. Others are refused with RefuseAsOf.
+// Returns true if the operation can read the past. Other operations with this header are refused
+// with RefuseAsOf.
 bool ReadsPast(std::string_view operation);
 Error RefuseAsOf(std::string_view operation);
 

@@ -21,10 +21,12 @@ using throughput::AutoScalingPolicy;
 using throughput::AutoScalingSettings;
 using throughput::Rates;
 
-// Minutes that one step judges, so that stopping need not wait for years of a moved clock.
+// The maximum number of minutes that one step judges. It is bounded so that Stop need not wait for
+// years of a moved clock.
 constexpr int64_t kMinutesPerStep = 10'000;
-// After two days without use, and without a change, further such days change nothing: each minimum
-// is reached, and a new day has allowed its decreases. A clock may be moved by thousands of years.
+// After two days without use, further such days change nothing: a new day has allowed its
+// decreases, and each minimum is reached. So more idle minutes are not simulated, because a manual
+// clock may be moved by thousands of years.
 constexpr int64_t kIdleMinutes = 2 * 24 * 60;
 
 const std::optional<AutoScalingSettings>& Of(const table::AutoScalingRules& rules, Access access) {
@@ -69,7 +71,7 @@ std::vector<AutoScaler::Watched> AutoScaler::Sample(Environment& env) {
     if (state.meter != resource.meter) state = State{resource.meter, {}, {}, {}};
     const Rates consumed = resource.meter->resource().consumed();
     const Rates let_pass = resource.meter->let_pass();
-    // Of other processes; nothing unless this one decides for all.
+    // The units of other processes; 0 unless this process decides for all.
     const Rates foreign = resource.meter->resource().foreign();
     const Rates counted{consumed.read + let_pass.read + foreign.read,
                         consumed.write + let_pass.write + foreign.write};

@@ -60,13 +60,13 @@ class AutoScaler {
   // or an engine's thread.
   bool Step(Environment& env);
 
-  // Moves the capacity of a table or index, if it is provisioned, into the range of its new rules.
-  // Waits for the disk: not for a loop's or an engine's thread.
+  // Changes the capacity of a provisioned table or index so that it lies between `min_units` and
+  // `max_units`. Waits for the disk: must not be called on a loop's or an engine's thread.
   void MoveInto(Environment& env, const table::TableDescriptor& table,
                 const table::IndexDescriptor* index, throughput::Access access, int64_t min_units,
                 int64_t max_units);
 
-  // The latest ones of a table, oldest first.
+  // Returns the latest scaling activities of a table, oldest first.
   std::vector<ScalingActivity> ActivitiesOf(std::string_view table) const;
 
  private:

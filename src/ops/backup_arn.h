@@ -15,14 +15,14 @@ struct BackupArn {
   std::string id;
 };
 
-// kValidation for what is no ARN of a backup, kAccessDenied for another account's than the
-// caller's. The backup need not exist, and the Region may be another one.
+// Parses the ARN of a backup. kValidation if `arn` is none; kAccessDenied if it belongs to another
+// account than the caller's. The backup need not exist, and any Region is accepted.
 Result<BackupArn> ParseBackupArn(const Context& ctx, std::string_view arn);
-// `table` is its name in the store.
+// Returns the ARN of a backup. `table` is the table's name in the store.
 std::string BackupArnOf(const Environment& env, std::string_view table, std::string_view id);
 // Returns the seconds since the epoch in a backup's id.
 double BackupTime(std::string_view id);
-// The answers for a backup that is not there, or in use.
+// Return the errors for a backup that does not exist, or is in use.
 Error BackupNotFound(std::string_view arn);
 Error BackupInUse(std::string message);
 // The answer of every operation on backups where the engine has none.

@@ -16,11 +16,11 @@ namespace {
 struct Entry {
   expr::Statement statement;
   std::optional<Error> error;
-  // Of a read:
+  // Members of a read:
   SelectPlan plan;
   bool consistent = false;
   std::shared_ptr<const table::History::Moment> past;  // null: the present
-  // Of a write; `action.table` is moved from when it runs.
+  // Members of a write. Its run moves from `action.table`.
   TransactionAction action;
   table::TablePtr table;  // set when the statement was planned
   std::string key;
@@ -168,7 +168,8 @@ BatchExecuteStatementResponse Finish(State& state) {
   return response;
 }
 
-// Reads on until all is read; kWouldBlock leaves the progress where it was.
+// Continues the reads of the batch until all are done. After kWouldBlock a later call continues at
+// the same entry.
 Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
   table::Store& store = ctx.env.store;
   size_t bytes = 0;

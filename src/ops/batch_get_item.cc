@@ -55,7 +55,8 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchGetItemRequest request
   TRY(CheckValues(request.value_errors, ValuePlace::kKey));
   auto state = std::make_shared<State>();
   state->return_consumed_capacity = request.return_consumed_capacity;
-  // The two kinds of parameters may not meet, not even in different tables of one batch.
+  // ProjectionExpression and AttributesToGet may not be used together, not even for different
+  // tables of one batch.
   bool any_expression = false;
   bool any_legacy = false;
   for (const KeysAndAttributes& entry : request.request_items) {
@@ -186,7 +187,7 @@ Status Strike(Context& ctx, State* state) {
   return OkStatus();
 }
 
-// As ReadOn; the refusal if none of the keys was admitted.
+// Does ReadOn. Returns the refusal as error if throttling admitted none of the keys.
 Result<bool> ReadTurn(Context& ctx, State* state, kv::Tier tier, size_t most_keys) {
   ASSIGN_OR_RETURN(const bool ended, ReadOn(ctx, state, tier, most_keys));
   if (ended && state->refusal && !state->any_admitted) return *std::move(state->refusal);

@@ -44,13 +44,13 @@ Status SetSubstitutions(std::optional<ExpressionAttributeNames>* names,
 Status CheckConditionalOperator(const std::optional<ConditionalOperator>& conditional_operator,
                                 const std::optional<std::vector<LegacyCondition>>& conditions);
 
-// The condition of a write: ConditionExpression or Expected. Default-made if the request has
-// neither.
+// Returns the condition of a write, from ConditionExpression or Expected. If the request has
+// neither, an empty condition.
 Result<expr::Condition> ConditionOf(const std::optional<std::string>& condition_expression,
                                     const std::optional<std::vector<LegacyCondition>>& expected,
                                     const std::optional<ConditionalOperator>& conditional_operator,
                                     expr::Substitutions* substitutions);
-// A legacy map as a condition of the given role.
+// Compiles a legacy parameter (such as Expected) to a condition of the given role.
 Result<expr::Condition> CompileLegacyConditions(
     const std::vector<LegacyCondition>& conditions,
     const std::optional<ConditionalOperator>& conditional_operator, expr::Role role);

@@ -86,7 +86,7 @@ inline LongWork::Length LengthOf(uint64_t steps) {
 // Bytes of a reply that a loop's thread renders.
 inline constexpr size_t kInlineReplyBytes = 256 << 10;
 
-// What the fault dial has in mind for the answer to a request.
+// The faults that the fault dial has drawn for the answer to a request.
 struct AnswerFaults {
   int64_t delay_micros = 0;
   bool lost = false;     // the operation is done, and the client is told InternalServerError
@@ -112,10 +112,10 @@ class WriteForwarder {
 
   // The outcome of a write; nullopt: the other process refused it and changed nothing.
   using EntryDone = UniqueFunction<void(std::optional<Status>)>;
-  // Hands over a single write of a batch: `item` is put or, without `put`, the item with that key
-  // is deleted. Returns false, and leaves `done` untouched, if the write is to be run here. Else
-  // `done` is called once, on the thread of the request's loop. The request must not be answered
-  // before.
+  // Hands a single write of a batch over to another process: puts `item` or, if `put` is false,
+  // deletes the item with that key. Returns false, and leaves `done` untouched, if this process
+  // must run the write. Otherwise calls `done` once, on the thread of the request's loop. The
+  // request must not be answered before.
   virtual bool TryForwardEntry(const table::Table& table, std::string_view key, bool put,
                                model::ItemView item, EntryDone& done) = 0;
 };
@@ -128,11 +128,12 @@ struct Context {
   std::string_view operation =
       {};  // a client's; empty: work of the server's own, which meets no faults
   AnswerFaults faults = {};
-  // How Query and Scan write their items; null: their items are encoded.
+  // Writes the items of Query and Scan in the form of the reply. Null: items stay encoded.
   ItemWriter item_writer = nullptr;
-  // What other processes have made of the catalog before the request is known. Without it an
-  // operation that finds no table, or one that is gone, is run again with it: so it answers the
-  // error, whatever else it might say, before it has done anything.
+  // True if this process has read all catalog changes that other processes made before the request.
+  // If it is false, an operation that does not find its table, or finds that it was deleted, is run
+  // again after the catalog was read. So the operation must return that error before it does
+  // anything.
   bool catalog_known = true;
   // The moment that a read answers, a whole millisecond since the epoch (as_of.h); nullopt: the
   // present.

@@ -69,7 +69,8 @@ int64_t NextRuleId(const table::TableDescriptor& descriptor, int64_t now_micros)
   return id;
 }
 
-// Says whether anything changed: to ask for what is so already is no error.
+// Applies the request. Returns whether anything changed: a request for the present state is not an
+// error.
 bool Change(const UpdateContributorInsightsRequest& request, int64_t now, int64_t rule_id,
             std::optional<ContributorInsights>* insights) {
   const bool enable = request.contributor_insights_action == ContributorInsightsAction::kEnable;
@@ -117,7 +118,8 @@ Result<Place> PlaceOf(const Seal& seal, const std::string& token) {
   return Place(text.substr(0, cut), text.substr(cut + 1));
 }
 
-// Of the table and its indexes, those that have ever been enabled, in the order of their names.
+// Appends the summaries of a table and of its indexes, in the order of their names; only of those
+// for which it was ever enabled.
 void AppendSummaries(const table::TableDescriptor& descriptor, const Environment& env,
                      std::vector<ContributorInsightsSummary>* summaries) {
   if (descriptor.insights)
@@ -238,7 +240,8 @@ void ListContributorInsights(Context& ctx, ListContributorInsightsRequest reques
   }
   std::vector<table::TablePtr> tables;
   if (request.table_name) {
-    // The action has no resource that a policy of another account's table could allow.
+    // The policy of another account's table cannot allow this action, because the action has no
+    // resource.
     if (AccountOf(ctx, *request.table_name) != ctx.account)
       return done(Error(ErrorCode::kAccessDenied, "Access is denied"));
     Result<table::TablePtr> table =

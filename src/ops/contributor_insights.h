@@ -1,4 +1,4 @@
-// Contributor Insights: whether the keys of a table or a global index are to be shown.
+// Contributor Insights: the setting that shows the hottest keys of a table or a global index.
 //
 // The sketches of the hottest keys are kept in any case, for the explanations of throttles;
 // enabling decides whether GET /_stator/tables/NAME/contributor-insights shows them.
@@ -24,7 +24,7 @@ struct ContributorRule {
   bool throttled = false;  // keys by what was refused, not by what was asked for
   bool sort_keys = false;  // contributors are partition and sort keys, not partition keys alone
 };
-// Of the table or one of its global indexes; none if disabled.
+// Returns the rules of a table's or global index's Contributor Insights; none if it is disabled.
 std::vector<ContributorRule> RulesOf(const table::TableDescriptor& table,
                                      const table::ContributorInsights& insights, bool has_sort_key);
 

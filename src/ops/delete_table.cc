@@ -24,7 +24,7 @@ Status CheckDeletable(const table::TableDescriptor& descriptor, const Environmen
   return OkStatus();
 }
 
-// Whether the table is dropped once the system has made a backup of it.
+// Returns true if the system makes a backup of the table before the table is dropped.
 bool NeedsSystemBackup(const Environment& env, const table::TableDescriptor& descriptor) {
   return env.backups != nullptr && descriptor.change_log.has_value();
 }

@@ -5,9 +5,9 @@
 
 namespace stator::ops {
 
-// Drops the tables whose DELETING has lasted long enough (Settings::delay_transient_statuses), and
-// goes on with the backups of those with point-in-time recovery; for a periodic job, and for the
-// start.
+// Drops the tables that have been DELETING for long enough (Settings::delay_transient_statuses). A
+// table with point-in-time recovery is dropped when its last backup is made; begins that backup if
+// it is missing. Called at the start and periodically. Blocks.
 void FinishDeletes(Environment& env);
 
 }  // namespace stator::ops

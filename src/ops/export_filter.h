@@ -23,11 +23,11 @@ struct ExportExpressions {
 // needed to refuse; `value_errors` are those of the request.
 Result<ExportExpressions> ParseExportFilter(ExportFilter filter, const ValueErrors& value_errors);
 
-// Refuses, likewise, a key condition that is none for this key, and beside a key condition a filter
-// of key attributes.
+// Refuses, with the same kind of error, a key condition that does not fit this key, and a filter on
+// key attributes beside a key condition.
 Status CheckExportKeys(const ExportExpressions& expressions, const model::KeySchema& schema);
 
-// Returns the filter as a job keeps it.
+// Returns the filter in the form in which a job stores it.
 exchange::ItemFilter StoredFilterOf(const ExportFilter& filter);
 // Returns the filter of a job, ready to use. Errors as of ParseExportFilter.
 Result<exchange::CompiledFilter> CompileExportFilter(const exchange::ItemFilter& filter);

@@ -28,8 +28,8 @@ class FaultDial {
   // False while no rule is left that could strike: then a request costs this one relaxed load.
   bool active() const { return active_.load(std::memory_order_relaxed); }
 
-  // Replaces all rules, those of one table, or takes them away. Every rule starts anew. Tables need
-  // not exist.
+  // SetAll replaces all rules, Set those of one table; without rules it removes them. The counters
+  // of the new rules begin at 0. The tables need not exist.
   void SetAll(Tables tables);
   void Set(const std::string& table, Rules rules);
 
@@ -40,14 +40,14 @@ class FaultDial {
     int64_t struck = 0;
   };
   std::map<std::string, std::vector<State>, std::less<>> Get() const;
-  // For how long the past has to be kept, by table (table::History::Keep).
+  // Returns, by table, for how long the history must keep replaced values (table::History::Keep).
   std::map<std::string, int64_t, std::less<>> Ages() const;
 
-  // A strike, and 64 random bits for what is left to choose.
+  // A fault that strikes a request, and 64 random bits for further random choices.
   struct Strike {
     FaultRule rule;
     uint64_t bits = 0;
-    // Of a rule with a duration: that, or a random part of it.
+    // Returns, for a rule with a duration, that duration or a random part of it.
     int64_t Micros() const;
   };
   // Asks the rules of the table, then those of "*", for this fault, until one strikes. `applies`

@@ -1,5 +1,6 @@
-// One fault that a user wishes for a table: which, how often, on what operations. Settings are
-// names with values as text, the same in stator.toml and in the management calls (docs/faults.md).
+// One fault that a user has set for a table: its kind, how often it strikes, and on which
+// operations. Settings are names with values as text, the same in stator.toml and in the management
+// calls (docs/faults.md).
 #pragma once
 
 #include <cstdint>
@@ -52,10 +53,10 @@ Result<FaultRule> MakeFaultRule(std::span<const FaultSetting> settings);
 // `fault`, `seed`, `when` and `share`.
 std::vector<FaultSetting> SettingsOf(const FaultRule& rule);
 
-// "*", or what a table may be called.
+// Returns OK if `table` is "*" or a valid name of a table.
 Status CheckFaultTable(std::string_view table);
 
-// Whether the fault can strike the operation.
+// Returns true if this kind of fault can apply to the operation.
 bool CanStrike(Fault fault, std::string_view operation);
 
 }  // namespace stator::ops

@@ -35,7 +35,8 @@ Status StrikeFirst(Context& ctx, const std::string& table) {
   return OkStatus();
 }
 
-// InternalServerError afterwards, which a request meets that meets nothing else.
+// Draws the fault "error after the work" (InternalServerError although the request was served).
+// Called last, so that it applies only to requests that no other fault struck.
 void StrikeLast(Context& ctx, const std::string& table) {
   if (ctx.env.faults.Draw(Fault::kError, table, ctx.operation,
                           [](const FaultRule& rule) { return rule.after; })) {

@@ -43,8 +43,8 @@ inline Status StrikeRequest(Context& ctx, const FaultTarget& target) {
   return StrikeRequest(ctx, {&target, 1});
 }
 
-// The same for a transaction, whose conflicts and throttles are reasons of single actions; `items`
-// in their order.
+// Strikes a transaction, whose conflicts and throttles are reasons of single actions. `items` must
+// be in the order of the actions.
 inline Status StrikeTransaction(Context& ctx, std::span<const table::WriteTarget> items,
                                 bool write) {
   if (!FaultsActive(ctx)) return OkStatus();
@@ -65,7 +65,7 @@ inline std::shared_ptr<const table::History::Moment> MomentOf(Context& ctx,
   return internal::MomentOfActive(ctx, table, index);
 }
 
-// Which of a batch's entries for a table are left undone; empty: none.
+// Returns which of a batch's entries for a table are left unprocessed; empty: none.
 inline std::vector<bool> LeaveOut(Context& ctx, const table::Table& table, size_t entries) {
   if (!FaultsActive(ctx)) return {};
   return internal::LeaveOutActive(ctx, table, entries);

@@ -103,7 +103,8 @@ Result<RecordsPlan> PrepareRecords(const Context& ctx, const GetRecordsRequest& 
       const stream::Iterator iterator,
       stream::DecodeIterator(env.seal, *plan.stream, payload, env.store.ages().NowMicros()));
   plan.shard = plan.stream->Find(iterator.shard);
-  // Iterators are only made for shards that there are: this one went with its last record.
+  // Iterators are made only for existing shards. So this shard was removed since, after its last
+  // record was trimmed.
   if (plan.shard == nullptr) return Trimmed();
   plan.from = iterator.position;
   return plan;

@@ -1,4 +1,4 @@
-// From the index definitions of CreateTable and UpdateTable to descriptors, with the service's
+// Converts the index definitions of CreateTable and UpdateTable to descriptors, with the service's
 // checks and texts.
 #pragma once
 

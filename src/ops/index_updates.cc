@@ -127,7 +127,8 @@ Status Update(const UpdateGlobalSecondaryIndexAction& update, const Settings& se
   return OkStatus();
 }
 
-// A table that turns from on-demand to provisioned has to say what its indexes get.
+// Checks that a provisioned table has units for all its global indexes: the request that switches
+// from on-demand to provisioned must give them.
 Status CheckIndexesProvisioned(const TableDescriptor& d) {
   if (d.billing_mode != table::BillingMode::kProvisioned) return OkStatus();
   for (const IndexDescriptor& index : d.indexes) {
@@ -169,7 +170,8 @@ Status CheckNoOtherIndexWork(const UpdateTableRequest& request, const TableDescr
   const auto& updates = *request.global_secondary_index_updates;
   const auto change = std::find_if(updates.begin(), updates.end(), ChangesSet);
   if (change == updates.end()) return OkStatus();
-  // What is being created may be deleted: that ends the one change and begins the other.
+  // An index that is being created may be deleted. The deletion ends the creation, so there is
+  // still one change at a time.
   const bool busy = std::any_of(
       descriptor.indexes.begin(), descriptor.indexes.end(), [&](const IndexDescriptor& index) {
         return index.state != IndexDescriptor::State::kActive && !EndsCreation(*change, index);

@@ -10,19 +10,19 @@
 
 namespace stator::ops {
 
-// What can be said without the table.
+// Checks what the request alone decides, without the table.
 Status CheckIndexUpdates(const UpdateTableRequest& request);
-// kLimitExceeded for a request that creates or deletes an index while another one is created or
-// deleted.
+// Returns kLimitExceeded if the request creates or deletes an index while another index is being
+// created or deleted.
 Status CheckNoOtherIndexWork(const UpdateTableRequest& request,
                              const table::TableDescriptor& descriptor);
-// Whether the request deletes an index that is being created: a table that is UPDATING for that
-// alone takes it.
+// Returns true if the request deletes an index that is being created. Such a request is accepted
+// although the table is UPDATING, if that creation is the only reason.
 bool DeletesCreatingIndex(const UpdateTableRequest& request,
                           const table::TableDescriptor& descriptor);
-// Applies the updates; the table's own throughput and billing mode are changed already,
-// `was_on_demand` is its mode before. A new index is kCreating, a deleted one kDeleting: the store
-// sees to the rest.
+// Applies the index updates to `descriptor`, in which the table's own throughput and billing mode
+// are changed already; `was_on_demand` is the mode before. Sets a new index to kCreating and a
+// deleted one to kDeleting: the store fills or removes it.
 Status ChangeIndexes(const UpdateTableRequest& request, const Settings& settings,
                      bool was_on_demand, int64_t now_micros, table::TableDescriptor* descriptor);
 

@@ -58,7 +58,8 @@ std::optional<ItemCollectionMetrics> CollectionMetrics(
   model::AppendName(&entry, partition);
   entry.append(key_attributes.Find(partition).encoded());
   model::AppendItem(&metrics.item_collection_key, 1, entry);
-  // An estimate by contract: what a loop's thread can't read from memory is taken for small.
+  // The size is an estimate by the API's contract. So a size that cannot be read from memory (a
+  // loop's thread must not wait) is reported as small.
   const Result<int64_t> bytes = store.CollectionBytes(table, item_key, kv::Tier::kMemory);
   const int64_t gigabytes = bytes.ok() ? *bytes / kGigabyte : 0;
   metrics.size_estimate_lower_gb = static_cast<double>(gigabytes);

@@ -14,19 +14,22 @@
 
 namespace stator::ops {
 
-// Whether a put item's attributes suit the keys of the table's indexes.
+// Returns OK if the attributes of an item to be put have the types that the keys of the table's
+// indexes need.
 Status CheckPutIndexKeys(const table::Table& table, model::ItemView item);
 
-// Whether a put item is within its limit of size, together with its entries in local indexes.
+// Returns OK if an item to be put is within the size limit, together with its entries in local
+// indexes.
 Status CheckPutSize(const table::Table& table, model::ItemView item);
 
 // Write units by index, in the order of the descriptor's; empty for a table without indexes.
 using IndexUnits = std::vector<int64_t>;
-// What a change of an item costs in each index; empty if the changes of its entries were not
-// derived.
+// Returns the write units of a change in each index; empty if the changes of its index entries were
+// not derived.
 IndexUnits UnitsOf(const table::EntryChanges& entries);
 
-// `units` of the table and of its indexes. Absent for NONE.
+// Returns the ConsumedCapacity of a write: `units` of the table and those of its indexes. nullopt
+// if the client wants NONE.
 std::optional<ConsumedCapacity> WriteCapacity(const std::optional<ReturnConsumedCapacity>& wanted,
                                               const std::string& table_name,
                                               const table::Table& table, int64_t units,

@@ -135,12 +135,14 @@ class IsolatedAccounts {
   Entry* Find(std::string_view account) REQUIRES(mutex_);
   Entry* Make(std::string account) REQUIRES(mutex_);
   bool IsIdle(const Entry& entry, int64_t now) const;
-  // Lets no request begin, and waits for those under way; `why` says to what end.
-  // With an error the account is open again.
+  // Refuses new requests of the account, and waits for those under way. `why` is the reason, for
+  // messages. After an error the account is open again.
   Status Close(Entry* entry, const char* why, UniqueMutexLock& lock) REQUIRES(mutex_);
-  // Drops an account; with `idle_only` one that is still idle, without a wait. nullopt: it is not.
+  // Drops an account and returns the number of its tables. With `idle_only` it does not wait for
+  // backups, and returns nullopt if the account is not idle any more.
   Result<std::optional<size_t>> DropIf(std::string_view account, bool idle_only);
-  // Takes everything of an account out of the store; waits for its backups at most this long.
+  // Deletes all data of an account from the store. Waits for its running backups for at most
+  // `most_wait_micros`.
   Result<size_t> Empty(const std::string& account, int64_t most_wait_micros);
   Status DeleteBackups(const std::string& account, int64_t most_wait_micros);
   bool stopped() const;

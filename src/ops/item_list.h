@@ -19,13 +19,13 @@ using ItemWriter = void (*)(model::ItemView item, bool first, ByteBuffer* out);
 // Views of its items are valid until the next Append or the end of the list.
 class ItemList {
  public:
-  // Of encoded items.
+  // Makes a list of encoded items.
   ItemList() = default;
   ItemList(std::initializer_list<std::string_view> encoded) {
     for (std::string_view item : encoded) Append(item);
   }
-  // Of items that `writer` writes when they are appended, so that they are copied once on their way
-  // from the store to the reply; null: of encoded items.
+  // Makes a list of items that `writer` writes when they are appended, so that they are copied only
+  // once from the store to the reply. Null: a list of encoded items.
   explicit ItemList(ItemWriter writer) : writer_(writer) {}
 
   // Room for `count` items of `bytes` together.
@@ -45,9 +45,9 @@ class ItemList {
 
   size_t size() const { return count_; }
   bool empty() const { return count_ == 0; }
-  // Of all items, in whichever form they are.
+  // Returns the bytes of all items in the list's form.
   size_t bytes() const { return bytes_.size(); }
-  // Whether items are as a writer wrote them. Then written() is all there is of them, else
+  // Returns true if a writer has written the items. Then only written() may be used; otherwise only
   // operator[] and the iterators.
   bool is_written() const { return writer_ != nullptr; }
   std::string_view written() const { return bytes_.view(); }

@@ -20,12 +20,12 @@ inline Error Overloaded(bool computes) {
                std::make_shared<OverloadPayload>());
 }
 
-// A read that no worker has taken up for so long is refused: all of them wait for something that
-// does not answer, and its client is about to give up.
+// A read that has waited this long for a worker is refused: all workers wait for something that
+// does not answer, and the client is about to give up.
 inline constexpr int64_t kLongestReadQueueMicros = 10'000'000;
 
-// Runs `read(Tier::kAny)` on a worker, then `finish(Result)` on the loop's thread. `computes`: it
-// will take the worker's time more than the disk's.
+// Runs `read(Tier::kAny)` on a worker, then `finish(Result)` on the loop's thread. `computes`: set
+// if the read mostly computes instead of waiting for the disk.
 template <typename Read, typename Finish>
 void ReadOnWorker(Context& ctx, std::optional<LongWork::Length> computes, Read read,
                   Finish finish) {
@@ -68,8 +68,8 @@ void ReadThenFinish(Context& ctx, Read read, Finish finish) {
   ReadOnWorker(ctx, std::move(read), std::move(finish));
 }
 
-// The same, but on an engine behind a network nobody waits: `later(take)` sees to it that
-// `take(Result)` gets the result, on any thread.
+// Like the function above, but no thread waits if the engine is behind a network: then
+// `later(take)` must arrange that `take(Result)` is called with the result, on any thread.
 template <typename Read, typename Later, typename Finish>
 void ReadThenFinish(Context& ctx, Read read, Later later, Finish finish) {
   auto result = read(kv::Tier::kMemory);

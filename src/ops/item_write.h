@@ -33,7 +33,8 @@ struct ItemWrite {
   bool admitted = false;
   WriteBytes held;
 
-  // What `change` does to the entries of the item, if somebody asks what that costs.
+  // Counts the units of `change` in the indexes, if the table is measured or the client asks for
+  // them.
   void CountIndexUnits(model::ItemView old_image, table::Change* change) {
     const bool wanted = WantsCapacity(request.return_consumed_capacity);
     if (!measured && !wanted) return;

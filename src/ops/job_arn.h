@@ -29,14 +29,14 @@ ArnPlace PlaceOfArn(std::string_view arn);
 
 // The answer of every operation on exports and imports where the engine has none.
 Error NoObjectStore(const Context& ctx);
-// Refuses to begin a job for another account than the default: a bucket's name reaches all of the
-// object store.
+// Returns an error if the caller's account is not the default one. Only the default account may
+// begin jobs, because a job can name any bucket of the object store.
 Status CheckJobAccount(const Context& ctx);
 
-// Tokens of pages: the id of the last job, sealed for `purpose`, in hexadecimal digits, 112 of them
-// or more and a multiple of 16. [B]
+// Returns the token of a page: the id of the page's last job, sealed for `purpose`, as hexadecimal
+// digits. Their number is 112 or more and a multiple of 16. [B]
 std::string JobTokenOf(const Environment& env, std::string_view purpose, std::string_view id);
-// Returns the id; nothing if this store did not make the token.
+// Returns the id in a token; nullopt if this store did not make the token.
 std::optional<std::string> IdInJobToken(const Environment& env, std::string_view purpose,
                                         std::string_view token);
 

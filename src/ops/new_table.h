@@ -13,9 +13,9 @@ namespace stator::ops {
 // Creates the table, within the quota of its account. kAccessDenied, and the table is gone again,
 // if the account was deleted meanwhile. Calls `done` on any thread.
 //
-// Who makes a table looks for the account when the table is there; who deletes an account looks for
-// tables when the account is gone. So one of both sees what the other has done, on whichever
-// servers they are.
+// The creation of a table looks for the account after the table exists; the deletion of an account
+// looks for tables after the account is deleted. So at least one of them sees the other, even on
+// different servers.
 void CreateInAccount(Environment& env, table::TableDescriptor descriptor,
                      UniqueFunction<void(Result<table::TablePtr>)> done);
 

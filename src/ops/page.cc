@@ -21,7 +21,7 @@ namespace {
 // large, and hundreds of pages are under way at once. Smaller ones are counted when they are there.
 constexpr size_t kCountedFirst = 16 << 10;
 
-// Entries that are copied out of an engine together, before a worker filters them.
+// The bytes of entries that are copied from the engine at a time, before a worker filters them.
 constexpr size_t kCopiedBytes = 256 << 10;
 
 // Entries of a tablet, one behind the other.
@@ -130,8 +130,8 @@ class PageReader {
   // under way.
   static constexpr size_t kFetchedTogether = 64;
 
-  // A scan, but that `visit` is called when the engine holds nothing: filters may take long, and
-  // the engine in memory lets no write pass while it visits.
+  // Scans, but copies entries out of the engine and calls `visit` afterwards. A filter may take
+  // long, and the memory engine blocks writes during its own visit.
   template <typename Visit>
   Status VisitCopies(kv::Tier tier, int64_t budget, const Visit& visit) {
     while (true) {
@@ -213,8 +213,9 @@ class PageReader {
     return bytes > static_cast<size_t>(kInlinePageBytes) && !request_.count_only;
   }
 
-  // Evaluates what stands at `key`: `stored` is paid for and names the place, `item` (if it exists)
-  // is filtered and projected. False when the page is full, or (refused_) has no room for the item.
+  // Adds the entry at `key` to the page. `stored` is the item or index entry, whose size is
+  // charged; `item` (if it exists) is filtered and projected. Returns false when the page is full,
+  // or, with refused_ set, when there is no memory for the item.
   bool Take(std::string_view key, model::ItemView stored, model::ItemView item) {
     const int64_t bytes = static_cast<int64_t>(stored.size_bytes());
     const bool holds = item.exists() && expr::Evaluate(request_.filter, item, &steps_);
@@ -301,7 +302,8 @@ class PageReader {
       rendered_ += rendered;
       return true;
     }
-    // A writer wants room for a stretch of text that may have to be escaped.
+    // The JSON writer reserves room for a piece of text whose characters may all have to be
+    // escaped.
     constexpr int64_t kStretch = 32 << 10;
     const int64_t bytes = static_cast<int64_t>(page_.items.bytes()) + rendered + kStretch;
     if (bytes <= room_) return CountTo(room_);
@@ -318,8 +320,8 @@ class PageReader {
     return true;
   }
 
-  // Ends the page behind the item taken last, for want of memory for the next one. A page that has
-  // none yet is refused.
+  // Ends the page behind the item that was taken last, because there is no memory for the next one.
+  // If the page has no item yet, the request is refused.
   Result<bool> EndBehindCursor(kv::Tier tier) {
     if (page_.scanned_count == 0) return MemoryRefusal();
     const std::string end = cursor_ + std::string(1, '\0');
@@ -331,7 +333,8 @@ class PageReader {
           return false;
         },
         request_.past.get()));
-    // It may have been deleted since: then no key says where to go on.
+    // The item may have been deleted meanwhile. Then there is no key for LastEvaluatedKey, and the
+    // request is refused.
     if (!page_.last_evaluated_key) return MemoryRefusal();
     return true;
   }
@@ -353,9 +356,9 @@ class PageReader {
     marks.back().bytes += bytes;
   }
 
-  // A guess after the first item, which has so many bytes in the store: room for all that was read
-  // ahead, and a little more, for items are not all alike and to grow costs a copy of everything;
-  // or what spares the first few times of growing.
+  // Reserves memory for the items after the first one, which has `stored_bytes` in the store: for
+  // everything that was read ahead and a little more (items differ, and growing copies everything),
+  // or else enough to avoid the first few times of growing.
   void ReserveItems(size_t stored_bytes) {
     constexpr size_t kExpected = 24;
     const size_t ahead = ahead_bytes_ / stored_bytes;
@@ -420,7 +423,8 @@ void ReadHere(Context& ctx, ReaderPtr reader, PageDone done, int64_t budget) {
   ReadRest(ctx, std::move(reader), std::move(done));
 }
 
-// From an engine behind a network, for which nobody waits unless that takes a second operation.
+// Reads the page from an engine behind a network. No thread waits for the first operation; if a
+// second one is needed, a worker waits for it.
 void ReadAhead(Context& ctx, ReaderPtr reader, PageDone done) {
   PageReader& of = *reader;
   of.ReadAhead([&ctx, reader = std::move(reader),

@@ -17,10 +17,11 @@
 namespace stator::ops {
 
 inline constexpr int64_t kMaxPageBytes = 1 << 20;
-// How much of a page the loop's own thread reads before it hands the rest to a worker, so that
-// others get their turn.
+// The bytes of a page that the loop's thread reads before it hands the rest to a worker, so that
+// other requests get their turn.
 inline constexpr int64_t kInlinePageBytes = 64 << 10;
-// The same of what came over a network: to go to a worker costs more than this.
+// The same limit for bytes that were read ahead over a network. It is larger because handing over
+// to a worker would cost more.
 inline constexpr int64_t kInlineAheadBytes = 256 << 10;
 
 // Steps (expr::Evaluate) of filters after which a page ends as if it were full: 2 to 4 s. An
@@ -98,9 +99,9 @@ std::vector<PartitionHalves> ScanHalves(const ReadTarget& target, const Page& pa
                                         uint64_t first_hash, uint64_t final_hash, bool consistent);
 int64_t SumOf(const std::vector<PartitionHalves>& partitions);
 
-// Asks for admission and reads the page, of a moment of the past if the fault dial says so, on this
-// thread as long as that is short and from memory (from a network: what was read ahead), and hands
-// it to `done` on the loop's thread. Whoever knows what it cost calls ChargePage.
+// Asks for admission and reads a page; of a past moment if the fault dial says so. Reads on this
+// thread while that is short and from memory (behind a network: what was read ahead), otherwise on
+// a worker. Calls `done` with the page on the loop's thread. The caller must then call ChargePage.
 void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page>)> done);
 
 }  // namespace stator::ops

@@ -10,27 +10,27 @@
 
 namespace stator::ops {
 
-// Of kConditionalCheckFailed with ReturnValuesOnConditionCheckFailure ALL_OLD: the item that failed
-// the condition.
+// Payload of kConditionalCheckFailed if ReturnValuesOnConditionCheckFailure is ALL_OLD: the item
+// that failed the condition.
 struct ItemPayload : ErrorPayload {
   explicit ItemPayload(std::string encoded_item) : item(std::move(encoded_item)) {}
   std::string item;  // encoded, see model/value.h
 };
 
-// Why one action of a transaction stood in the way of all; "None": it did not.
+// The reason why one action made a transaction fail; code "None" if the action did not.
 struct CancellationReason {
   std::string_view code = "None";  // a literal
   std::string message;             // empty: no such member
   std::string item;                // encoded; empty: no such member
 };
 
-// Of kTransactionCanceled: a reason for each action, in order.
+// Payload of kTransactionCanceled: a reason for each action, in order.
 struct CancellationPayload : ErrorPayload {
   explicit CancellationPayload(std::vector<CancellationReason> all) : reasons(std::move(all)) {}
   std::vector<CancellationReason> reasons;
 };
 
-// Of kThrottling, kProvisionedThroughputExceeded and kRequestLimitExceeded.
+// A reason in the payload of kThrottling, kProvisionedThroughputExceeded and kRequestLimitExceeded.
 struct ThrottlingReason {
   std::string reason;    // such as TableReadKeyRangeThroughputExceeded
   std::string resource;  // ARN of the table or index

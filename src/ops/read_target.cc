@@ -14,8 +14,8 @@ namespace {
 using model::ValueView;
 using table::IndexDescriptor;
 
-// The bounds of a table's sort key, which stands at the end of keys in its tail form. The key right
-// behind K is K 0x00.
+// Appends the bounds of a table's sort key to the bounds of `range`. The sort key stands at the end
+// of keys, in its tail form. The first key behind K is K 0x00.
 void BoundTail(const plan::KeyInterval& interval, KeyRange* range) {
   const std::string prefix = range->begin;
   const auto with = [&](const std::string& value) {

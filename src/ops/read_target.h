@@ -28,17 +28,19 @@ struct ReadTarget {
     return index != nullptr ? table->descriptor.TabletOf(*index) : table->descriptor.tablet();
   }
   char kind() const;
-  // Whose hash space Scan walks and pays for.
+  // Returns the partitions of the global index or of the table: Scan goes through their hash space
+  // and is charged to them.
   const throughput::PartitionMap& partitions() const {
     return is_global() ? index->partitions : table->descriptor.partitions;
   }
-  // The key of an item or entry in tablet(), from its key attributes.
+  // Returns the key of an item or entry in tablet(), made of its key attributes.
   std::string PositionOf(model::ItemView item) const;
-  // Those key attributes alone: a LastEvaluatedKey.
+  // Returns only the key attributes, as a LastEvaluatedKey has them.
   std::string KeyAttributesOf(model::ItemView item) const;
 };
 
-// kValidation if there is no such index, if it can't be read yet, or not consistently.
+// Finds the table or index that a Query or Scan reads. kValidation if there is no such index, if it
+// cannot be read yet, or cannot be read consistently.
 Result<ReadTarget> FindReadTarget(table::TablePtr table,
                                   const std::optional<std::string>& index_name, bool consistent);
 

@@ -28,8 +28,8 @@ void Project(State* state) {
     state->sizes.push_back(image ? model::ItemView(*image).size_bytes() : 0);
     if (!image || !read.projection.present()) continue;
     std::string projected = expr::Project(read.projection, model::ItemView(*image));
-    // Where nothing is left GetItem and PartiQL answer an item without attributes,
-    // TransactGetItems none.
+    // If the projection leaves no attribute, a SELECT answers an empty item (answers_empty_items),
+    // and TransactGetItems no item.
     if (!state->transaction.answers_empty_items &&
         model::ItemView(projected).attributes().size() == 0) {
       image.reset();

@@ -1,5 +1,5 @@
-// The typed requests of the API, as api/decode makes them: types converted, constraints checked,
-// nothing else.
+// The typed requests of the API, as api/decode makes them. Their types are converted and their
+// constraints are checked; all other checks are left to the operations.
 //
 // A member that may be absent is std::optional. A required string, list or map is plain: the
 // decoder refused its absence. What depends on two parameters, on the table or on an expression's

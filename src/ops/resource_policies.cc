@@ -82,7 +82,7 @@ Error NotKept() {
       "Resource policies need access control: start the server with --auth=enforce or --auth=warn");
 }
 
-// Compares what a request expects with the policy that there is.
+// Compares the expected revision of a request with that of the present policy.
 Status CheckRevision(const std::optional<std::string>& expected, const std::optional<Policy>& old,
                      const std::string& table) {
   if (!expected) return OkStatus();

@@ -52,11 +52,12 @@ class ResourcePolicies {
   // times; its error changes nothing. In force when it returns. Blocks on the engine.
   using Change = FunctionRef<Result<std::optional<Policy>>(const std::optional<Policy>& old)>;
   virtual Status Alter(const std::string& id, Change change) = 0;
-  // Where Alter is called: it waits for the store and for other servers, and must not hold the
-  // threads that read the disk for others.
+  // Returns the threads on which Alter must be called: it waits for the store and for other
+  // servers, so it must not occupy the threads that read the disk for requests.
   virtual WorkerPool& changes() = 0;
-  // kAccessDenied for an account that there is not, beside the default one; kUnavailable if that
-  // cannot be read. Blocks on the engine of a store that others change.
+  // Returns kAccessDenied if the account does not exist (the default account always does);
+  // kUnavailable if that cannot be read. Blocks on the engine if other processes may change the
+  // store.
   virtual Status CheckAccount(std::string_view account) = 0;
 };
 

@@ -240,7 +240,8 @@ struct RestoreSummary {
   double restore_date_time = 0;  // of the backup, or that point
 };
 
-// Members that only a part of the tables shows are optional; empty index lists are not written.
+// The description of a table. Members that not all tables have are optional; empty lists of indexes
+// are not written.
 struct TableDescription {
   std::vector<AttributeDefinition> attribute_definitions;
   std::string table_name;

@@ -14,8 +14,8 @@ namespace {
 using Request = RestoreTableFromBackupRequest;
 using transfer::BackupPtr;
 
-// Everything before the table is created. The backup is marked as used, and a place reserved, if
-// this returns a definition.
+// Does all that comes before the creation of the table and returns the table's definition. Then the
+// backup is marked as in use, and a place among the running restores is reserved.
 Result<table::TableDescriptor> Prepare(Context& ctx, const Request& request,
                                        const std::string& target) {
   Environment& env = ctx.env;

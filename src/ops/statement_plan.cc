@@ -76,13 +76,15 @@ Status CheckKeyTypes(const expr::Condition& condition,
   return OkStatus();
 }
 
-// Which demands the ranges fulfil; what is left over is filtered.
+// Makes key ranges of the demands of a condition. Demands that the ranges do not cover become a
+// filter.
 class RangePlanner {
  public:
   RangePlanner(const ReadTarget& target, const Demands& demands)
       : target_(target), demands_(demands), used_(demands.all.size()) {}
 
-  // False if the partition key is not given: then there are no ranges.
+  // Plans the ranges. Returns false if the condition does not fix the partition key: then there are
+  // no ranges.
   Result<bool> Plan() {
     const model::IndexKeySchema& schema = target_.key();
     for (const model::KeyAttribute& attribute : schema.partition) {

@@ -30,7 +30,8 @@ struct StatementWrite {
   bool alone = false;
 };
 
-// Runs the action, if the fault dial lets it, and answers once, on the loop's thread.
+// Runs write.action, unless the fault dial (ops/faults.h) refuses it. Calls `done` once, on the
+// loop's thread; not at all if another process runs the statement (StatementWrite::alone).
 void RunStatementWrite(Context& ctx, StatementWrite write,
                        UniqueFunction<void(StatementWriteResult)> done);
 

@@ -30,7 +30,8 @@ ShardDescription Describe(const stream::Shard& shard) {
   return out;
 }
 
-// Shards behind the one that the request names, which may be gone.
+// Returns the number of the first shard to list: the one behind ExclusiveStartShardId, which need
+// not exist any more.
 Result<uint32_t> FirstShard(const std::optional<std::string>& exclusive_start) {
   if (!exclusive_start) return 0u;
   const std::optional<uint32_t> number = stream::NumberInShardId(*exclusive_start);

@@ -15,7 +15,7 @@ inline constexpr int64_t kMaxStreamsPerPage = 100;
 inline constexpr int64_t kMaxShardsPerPage = 100;
 inline constexpr int64_t kMaxRecordsPerPage = 1000;
 
-// The API's view type and the stored one have the same values.
+// Converts view types between the API's enum and the stored one, which have the same values.
 inline stream::ViewType ToStored(StreamViewType type) {
   return static_cast<stream::ViewType>(type);
 }
@@ -23,7 +23,7 @@ inline StreamViewType ToApi(stream::ViewType type) { return static_cast<StreamVi
 static_assert(static_cast<int>(StreamViewType::kKeysOnly) ==
               static_cast<int>(stream::ViewType::kKeysOnly));
 
-// A view type is given exactly when a stream is to be enabled.
+// Checks that StreamViewType is given if the stream is to be enabled, and only then.
 Status CheckStreamSpecification(const StreamSpecification& specification);
 
 std::string StreamArn(const Environment& env, const stream::StreamDescriptor& stream);

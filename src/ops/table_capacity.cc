@@ -71,7 +71,8 @@ std::string ShortDate(int64_t micros) {
                      t.tm_year + 1900);
 }
 
-// Keeps it ready for the units that it has, whatever comes next.
+// Raises the warm units of `c` to `units` at least, so that a later change of the capacity or
+// billing mode does not lose them.
 template <typename Capacity>
 void KeepWarm(const Rates& units, Capacity* c) {
   const auto raise = [](double to, std::optional<int64_t>* warm) {
@@ -231,7 +232,7 @@ Status SwitchToOnDemand(const Settings& settings, int64_t now_micros, TableDescr
   std::vector<int64_t>& switches = d->to_pay_per_request_switches;
   std::erase_if(switches, [&](int64_t at) { return at <= now_micros - kSwitchMicros; });
   if (static_cast<int64_t>(switches.size()) >= most) {
-    // The one that has to be forgotten before there are fewer than `most`.
+    // The switch that must leave the window of 24 hours before another one is allowed.
     const int64_t in_the_way = switches[switches.size() - static_cast<size_t>(most)];
     return Error(
         ErrorCode::kLimitExceeded,

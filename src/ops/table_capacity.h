@@ -53,25 +53,25 @@ template <typename Capacity>
 Status RaiseWarm(const Settings& settings, const WarmThroughput& wanted, bool on_demand,
                  std::string_view index, Capacity* capacity);
 
-// What the capacity is ready for at once: DescribeTable's WarmThroughput.
+// Returns the units for which the capacity is ready at once: WarmThroughput of DescribeTable.
 template <typename Capacity>
 throughput::Rates WarmUnits(const Settings& settings, const Capacity& capacity, bool on_demand);
 
-// The partitions that a new table or index of such a capacity gets.
+// Returns the partitions of a new table or index with this capacity.
 template <typename Capacity>
 throughput::PartitionMap FirstPartitions(const Settings& settings, const Capacity& capacity,
                                          bool on_demand);
 
-// Switches a provisioned table with its indexes to on demand; they stay ready for the highest units
-// that they had. kLimitExceeded for one switch too many within 24 hours.
+// Switches a provisioned table with its indexes to on demand. They stay ready for the highest units
+// that they had (warm throughput). kLimitExceeded if there were too many switches within 24 hours.
 Status SwitchToOnDemand(const Settings& settings, int64_t now_micros,
                         table::TableDescriptor* descriptor);
-// The other way: they stay ready for what on-demand served, and their maxima are forgotten. The
-// units are StartUnits'.
+// Switches an on-demand table with its indexes to provisioned, with the units of StartUnits. They
+// stay ready for what on-demand served (warm throughput); their maxima are removed.
 void SwitchToProvisioned(const Settings& settings, table::TableDescriptor* descriptor);
 
-// kValidation if `next` raises the provisioned units of all tables and indexes beyond the account's
-// quota. To be asked while no other catalog change runs.
+// Returns kValidation if `next` would raise the provisioned units of all tables and indexes above
+// the account's quota. Call it while no other catalog change runs.
 Status CheckAccountQuota(const Environment& env, const table::TableDescriptor& next);
 
 }  // namespace stator::ops

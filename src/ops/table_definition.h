@@ -35,7 +35,8 @@ Status CheckTags(const std::vector<Tag>& tags);
 // A random UUID, as in TableId.
 std::string NewUuid(Random& random);
 
-// Refusal of a parameter that a later version will take: never a pretended success.
+// Returns the error for a parameter that this version does not support. Such a request is never
+// answered with success.
 inline Error NotSupportedYet(std::string_view parameter) {
   return ValidationError("One or more parameter values were invalid: " + std::string(parameter) +
                          " is not supported by this version of Stator");

@@ -41,7 +41,8 @@ std::string DefaultKeyArn(const Environment& env, std::string_view account) {
                                                 0x8000 | ((b >> 48) & 0x3fff), b & 0xffffffffffff);
 }
 
-// Whether a key is the default key of the account that it names.
+// Returns true if `key` (alias or ARN of a KMS key) is the default key of the account that it
+// names.
 bool IsDefaultKey(const Environment& env, std::string_view key) {
   if (key == kDefaultKeyAlias) return true;
   const std::string_view account = AccountInArn(key);
@@ -78,7 +79,7 @@ bool HasSettings(const ReplicaSettings& s) {
          s.on_demand_throughput_override || s.global_secondary_indexes || s.table_class_override;
 }
 
-// The Regions of each kind of action, and that one action says nothing.
+// The Regions of ReplicaUpdates, by kind of action. `empty`: an update has no action.
 struct ReplicaActions {
   std::set<std::string_view> created, updated, deleted, disassociated;
   bool empty = false;
@@ -232,7 +233,8 @@ void DescribeTableSettings(const Environment& env, const table::TableDescriptor&
                                     DefaultKeyArn(env, ShownAccount(env, descriptor.name))};
   if (const auto protection = descriptor.shown->disassociation_protection)
     description->disassociation_protection_enabled = *protection != 0;
-  // The service shows GlobalTableSettingsReplicationMode of tables with replicas alone.
+  // GlobalTableSettingsReplicationMode is not described: the service shows it only for tables that
+  // have replicas.
 }
 
 std::vector<std::string_view> SettingsWithoutEffect(const table::TableDescriptor& descriptor) {

@@ -19,14 +19,14 @@ namespace stator::ops {
 // for settings that do not fit together. Both look at the request alone.
 Status CheckTableSettings(const Environment& env, const CreateTableRequest& request);
 Status CheckTableSettings(const Environment& env, const UpdateTableRequest& request);
-// Answers ReplicaUpdates, of a table that has no replicas, as the service does: always an error,
-// but for a request without them.
+// Returns the error that the service gives for ReplicaUpdates of a table without replicas; OK if
+// the request has no ReplicaUpdates.
 Status CheckReplicas(const Environment& env, const UpdateTableRequest& request);
 
-// Sets what the request says. The request has passed the checks.
+// Stores the settings of a request, which must have passed the checks, in the descriptor.
 void SetTableSettings(const CreateTableRequest& request, table::TableDescriptor* descriptor);
 void SetTableSettings(const UpdateTableRequest& request, table::TableDescriptor* descriptor);
-// Fills in the members of the description that come from such settings.
+// Fills in the members of the description that come from these settings.
 void DescribeTableSettings(const Environment& env, const table::TableDescriptor& descriptor,
                            TableDescription* description);
 

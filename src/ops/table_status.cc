@@ -12,7 +12,7 @@ namespace {
 
 double Seconds(int64_t micros) { return static_cast<double>(micros / 1000) / 1000.0; }
 
-// Of a table or an index: both have members of these names.
+// Describes the throughput of a table or an index: both have members of these names.
 template <typename Throughput>
 ProvisionedThroughputDescription DescribeThroughput(const Throughput& t, bool on_demand,
                                                     int64_t now) {

@@ -26,12 +26,12 @@ inline bool TakesItems(TableStatus status) {
 // OK if item operations find the table; else kResourceInUse, for a change of its settings.
 Status CheckTakesItems(const table::TableDescriptor& descriptor, const Environment& env);
 
-// The table of an operation on its definition, in any status; else an error of code `missing`.
-// kValidation for a bad ARN.
+// Finds the table of an operation on definitions, in any status. Returns an error with code
+// `missing` if there is none; kValidation for an invalid ARN.
 Result<table::TablePtr> FindTableOfAnyStatus(const Context& ctx, std::string_view name_or_arn,
                                              ErrorCode missing);
 
-// A key and a projection as the API has them.
+// Convert a key and a projection to their form in the API.
 std::vector<KeySchemaElement> KeyElementsOf(const model::IndexKeySchema& key);
 Projection ApiProjectionOf(const table::IndexDescriptor& index);
 ScalarAttributeType ToScalar(model::Type type);
@@ -45,7 +45,7 @@ std::optional<OnDemandThroughput> MaximaOf(const Throughput& units) {
 // Returns the ARN of a table by its name in the store, with the account of the table.
 std::string TableArn(const Environment& env, std::string_view store_name);
 
-// The description with the given status; counts come from the store.
+// Returns a table's description with the given status. Item count and size come from the store.
 TableDescription Describe(const Environment& env, const table::Table& table, TableStatus status);
 
 }  // namespace stator::ops

@@ -1,5 +1,5 @@
-// Refusals for want of capacity, in the service's words. Whoever decides that a request is
-// throttled makes the error here.
+// Makes the errors of throttled requests, in the service's words. All code that decides that a
+// request is throttled (the model and the fault dial) uses them.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@ namespace {
 
 using State = table::IndexDescriptor::State;
 
-// The service takes one change of a table's time to live in such a time.
+// The service accepts only one change of a table's time to live in this time.
 constexpr int64_t kChangeIntervalMicros = 3'600 * int64_t{1'000'000};
 
 TimeToLiveStatus TimeToLiveStatusOf(const table::TableDescriptor& descriptor,

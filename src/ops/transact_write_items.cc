@@ -84,7 +84,7 @@ Result<Stated> TheOneAction(TransactWriteItem& item) {
   return *stated;
 }
 
-// What can be said without the table. Takes the request's parts.
+// Checks and compiles one action, as far as that needs no table. Moves from the request.
 Result<TransactionAction> Compile(const Stated& stated, const ValueErrors& value_errors) {
   TransactWriteAction& request = *stated.action;
   TransactionAction action;

@@ -13,15 +13,15 @@
 namespace stator::ops {
 namespace {
 
-// A record of the token ledger: the digest, then the read units of a repetition, one varint for
-// each action.
+// Encodes a record of the token ledger: the digest of the actions, then the read units that a
+// repeated request costs, one varint for each action.
 std::string EncodeRecord(const std::string& digest, const std::vector<int64_t>& read_units) {
   std::string record = digest;
   for (const int64_t units : read_units) model::AppendVarint(&record, static_cast<uint64_t>(units));
   return record;
 }
 
-// One run of a transaction; shared by the body and by what follows it.
+// The state of one run of a transaction, shared by the body and the code that runs after it.
 struct Run {
   WriteTransaction transaction;
   std::shared_ptr<table::TokenUse> token;  // null without

@@ -1,4 +1,5 @@
-// A write transaction, whoever stated it, and what transactions have in common.
+// A write transaction, of TransactWriteItems or of PartiQL, and the code that all transactions
+// share.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +20,18 @@
 namespace stator::ops {
 
 inline constexpr size_t kMaxTransactionBytes = 4 << 20;
-// Of TransactionConflictException and of the reason TransactionConflict.
+// The message of TransactionConflictException and of the reason TransactionConflict.
 inline constexpr std::string_view kConflictMessage = "Transaction is ongoing for the item";
 
-// kTransactionCanceled with these reasons, in the order of the actions.
+// Returns kTransactionCanceled with these reasons, in the order of the actions.
 Error TransactionCanceled(std::vector<CancellationReason> reasons);
-// What a store's error about items of a transaction is for its client: a reason of the action that
-// it names, or of all.
+// Converts an error of the store to a transaction's error: it becomes the reason of the action that
+// it names, or of all actions.
 Error AsTransactionError(size_t actions, Error error);
-// What a broken rule of one action is among the reasons.
+// Returns the reason ValidationError with this message.
 CancellationReason ValidationReason(std::string message);
-// kValidation when `bytes`, the sizes of the items together, are more than a transaction may have.
+// Returns kValidation if `bytes`, the sum of the sizes of the items, is more than a transaction may
+// have.
 Status CheckTransactionBytes(size_t bytes);
 
 // One action of a transaction or one PartiQL write, checked and compiled.
@@ -48,7 +50,8 @@ struct TransactionAction {
   std::string key;   // EncodeItemKey
   std::string item;  // kPut, kInsert: the item; else the key as an item
   expr::Condition condition;
-  // Where there is no item: the condition decides, it counts as failed, or it counts as met.
+  // If there is no item: the condition is evaluated (kEvaluated), counts as failed (kFails), or
+  // counts as met (kPasses).
   enum Missing : uint8_t { kEvaluated, kFails, kPasses } if_missing = kEvaluated;
   expr::Update update;
   bool return_old_on_failure = false;
@@ -71,8 +74,9 @@ struct ActionOutcome {
   size_t image_bytes = 0;     // and the read units of a repetition on these
   size_t written_bytes = 0;
 };
-// Fails only where the server does, as when memory is short; why an action fails for its client is
-// in the reason. Adds the steps of the condition to *steps, if that is not null.
+// Decides one action on the old image. The result has the reason if the action fails for its
+// client. Returns an error only if the server fails, for example when memory is short. Adds the
+// steps of the condition to *steps, if that is not null.
 Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemView old_item,
                                    uint64_t* steps = nullptr);
 
@@ -97,8 +101,8 @@ struct WriteTransaction {
 void RunWriteTransaction(Context& ctx, WriteTransaction transaction,
                          Callback<TransactionUnits> done);
 
-// Reads of several items from one state; each of a table named as the client did, with a
-// projection.
+// Reads of several items from one state, each with a projection. `table_name` is the name or ARN
+// that the client gave.
 struct ReadTransaction {
   struct Read {
     std::string table_name;

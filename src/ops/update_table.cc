@@ -87,7 +87,8 @@ std::vector<SchemaElement> SchemaWith(const table::TableDescriptor& d, std::stri
   return elements;
 }
 
-// `Schema:[...]` as the service prints it, with the types that the request gives.
+// Returns the text `Schema:[...]` as in the service's message, with the types that the request
+// gives.
 std::string SchemaText(const std::vector<SchemaElement>& elements,
                        const std::vector<AttributeDefinition>& given) {
   std::vector<std::string> texts;
