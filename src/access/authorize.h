@@ -28,11 +28,12 @@ struct PolicySet {
   const Policy* boundary = nullptr;
   bool has_session = false;  // session policies were given; none of them may mean no rights at all
   List session;
-  // The policy of the table or the stream, or the trust policy of a role to be assumed.
+  // `resource` is the policy of the table or stream, or the trust policy of the role to be assumed.
   bool has_resource = false;
   const Policy* resource = nullptr;
 
-  // The keys that any of the policies reads: only these need to be in the context.
+  // Returns the condition keys that any of the policies reads. Only these need values in the
+  // context.
   KeySet keys() const;
 };
 
@@ -40,10 +41,12 @@ struct AccessRequest {
   const Principal& principal;
   ActionId action;
   const ResourceName& resource;
-  // The account that owns the resource, for "*" the account that is asked.
+  // The account that owns the resource. For the resource "*": the account to which the request
+  // goes.
   std::string_view resource_account;
   const RequestContext& context;
-  // The steps that comparing may take, for several decisions together; null: it is not bounded.
+  // The budget of steps for matching policies (access/steps.h), shared by several decisions. Null:
+  // unbounded.
   PolicySteps* steps = nullptr;
 };
 

@@ -272,8 +272,8 @@ bool Condition::HoldsFor(std::string_view value, const RequestContext& context) 
   return yes != negated_;
 }
 
-// kInvalid is for values of the request that the operator cannot read: they match neither the
-// operator nor its negation.
+// Tests one value of the request. Returns kInvalid for a value that the operator cannot read: it
+// matches neither the operator nor its negation.
 Condition::Outcome Condition::Test(const Operand& operand, std::string_view value,
                                    const RequestContext& context) const {
   const auto outcome = [](bool yes) { return yes ? Outcome::kYes : Outcome::kNo; };

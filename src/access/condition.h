@@ -39,13 +39,14 @@ class Condition {
   static Result<Condition> Compile(std::string_view operation, std::string_view key,
                                    const JsonValue& values, bool variables);
 
-  // Returns whether the request fulfils the line. Takes time in the number of values times that of
-  // the request's values for the key (its logarithm for StringEquals without variables).
+  // Returns whether the request fulfils the line. The time is proportional to the number of the
+  // line's values (for StringEquals without variables: its logarithm) times the number of the
+  // request's values for the key.
   bool Holds(const RequestContext& context) const;
 
   // The keys that the line reads, those of variables included.
   KeySet keys() const { return keys_; }
-  // The memory that it has beside the object.
+  // Returns the heap memory of the line, besides the object itself.
   size_t heap_bytes() const;
 
  private:

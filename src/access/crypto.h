@@ -62,8 +62,8 @@ class SecureRandom {
   uint32_t Below(uint32_t bound);
 };
 
-// The operating system's generator. Ends the process if it fails, since a predictable secret would
-// be worse.
+// The operating system's random generator. If it fails, it ends the process, because a predictable
+// secret would be worse.
 class SystemSecureRandom final : public SecureRandom {
  public:
   void Fill(void* out, size_t size) override;

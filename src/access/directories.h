@@ -31,8 +31,9 @@ class Directories final : public KeySource {
   // Returns those of all accounts, in no order.
   std::vector<std::shared_ptr<const Directory>> All() const;
 
-  // Replaces the directory of an account; null: the account is gone. By one thread at a time. While
-  // it runs, some keys of the account are found as they were and some as they will be.
+  // Replaces the directory of an account; null: the account was deleted. Must be called by one
+  // thread at a time. The change is not atomic: while it runs, Find may return the old state of
+  // some keys and the new state of others.
   void Replace(const std::string& account, std::shared_ptr<const Directory> next);
 
  private:
@@ -44,7 +45,7 @@ class Directories final : public KeySource {
     bool active = false;
     std::shared_ptr<const AccessCredential> credential;
   };
-  // A token that was opened; good while its account does not change.
+  // A session token that was decrypted. It may be used again while its account does not change.
   struct OpenedToken {
     std::string key_id;
     int64_t expires_micros = 0;

@@ -1,4 +1,4 @@
-// The type of resource that Lambda's actions on event source mappings act on; beside those of
+// The resource type "event source mapping", for Lambda's actions. The other types are in
 // catalogue.h.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The typed operands of conditions: decimal numbers, dates and address ranges.
+// The typed operands of policy conditions: decimal numbers, dates and address ranges.
 #pragma once
 
 #include <array>

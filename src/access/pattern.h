@@ -11,7 +11,8 @@
 
 namespace stator::access {
 
-// Returns the memory that a text has of its own, beside the object: for what policies take.
+// Returns the heap memory of a string, besides the object itself. Used to count the memory of
+// policies.
 inline size_t HeapBytes(const std::string& text) {
   constexpr size_t kInPlace = 15, kHeader = 8;
   return text.capacity() <= kInPlace ? 0 : text.capacity() + 1 + kHeader;

@@ -10,12 +10,13 @@
 namespace stator::access {
 
 struct ResourcePolicyText {
-  // Without white space; members in the order Version, Id, Statement and Sid, Effect, Principal,
-  // Action, Resource, Condition; statements as a list; lists of one action, resource or principal
-  // as a text; an account's id as the ARN of its root. The version is always there.
+  // The document in normal form: without white space; members in the order Version, Id, Statement,
+  // and in a statement Sid, Effect, Principal, Action, Resource, Condition; statements as a list; a
+  // list of one action, resource or principal as a text; an account's id as the ARN of its root;
+  // always with a version.
   std::string normal;
-  // DynamoDB takes a document without a version for another one than the same with the default
-  // version, though both read alike.
+  // Whether the document names a version. DynamoDB treats a document without a version as different
+  // from the same document with the default version, although both mean the same.
   bool has_version = false;
 
   friend bool operator==(const ResourcePolicyText&, const ResourcePolicyText&) = default;

@@ -12,7 +12,8 @@
 
 namespace stator::access {
 
-// Fields from this number on may be passed over by a reader that does not know them.
+// A reader may skip unknown fields with this number or a higher one. It refuses other unknown
+// fields.
 inline constexpr uint64_t kOptionalFields = 64;
 
 inline void AppendVarint(uint64_t number, std::string* out) {
@@ -112,8 +113,8 @@ class RecordReader {
       unknown = std::max(unknown, inner.Unknown());
     }
   }
-  // Returns the number of a field that was not handed out and must not be passed over; 0 if there
-  // is none.
+  // Returns the number of a field that the reader did not take and must not skip; 0 if there is
+  // none.
   uint64_t Unknown() const {
     if (unknown != 0) return unknown;
     for (const auto& [number, values] : fields_) {

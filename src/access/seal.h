@@ -30,10 +30,11 @@ class Keyring {
   // Returns the plain text. kValidation, naming the key's id, if no key of the ring sealed it;
   // kCorruption if the bytes or the purpose are not those that were sealed.
   Result<std::string> Unseal(std::string_view sealed, std::string_view purpose) const;
-  // True if `sealed` was sealed with a key that is no longer the first: worth sealing anew.
+  // Returns true if `sealed` was sealed with a key that is not the first one any more, and should
+  // be sealed again.
   bool IsOutdated(std::string_view sealed) const;
 
-  // The id of the sealing key, as 16 hex digits.
+  // Returns the id of the sealing key as 16 hexadecimal digits.
   std::string key_id() const { return Hex(keys_.front().id); }
 
  private:

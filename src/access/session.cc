@@ -36,8 +36,8 @@ void Visit(Visitor& v, T& session, Kind& kind) {
   v.Records(12, session.tags, VisitTag());
   v.Text(13, session.source_identity);
   v.Text(14, session.federated_provider);
-  // Not written if it is empty. A version that does not know it refuses the token: without what it
-  // holds a Deny might not match.
+  // Written only if it is not empty. An older version, which does not know this field, refuses the
+  // token: without these claims a Deny might not match.
   v.Texts(15, session.web);
 }
 

@@ -48,8 +48,9 @@ inline constexpr size_t kMaxTokenBytes = 8'192;
 // longer than kMaxTokenBytes.
 Result<std::string> SealSession(const Session& session, const Keyring& keyring,
                                 SecureRandom* random);
-// Returns what was sealed, expired or not. kValidation or kCorruption if the keyring did not seal
-// the text; kUnavailable for the form of a newer version.
+// Decrypts a session token and returns the session, even if it has expired. kValidation or
+// kCorruption if no key of the keyring has sealed the token; kUnavailable if a newer version has
+// written it.
 Result<Session> OpenSession(std::string_view token, const Keyring& keyring);
 
 }  // namespace stator::access

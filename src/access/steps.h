@@ -1,5 +1,5 @@
-// A bound of what evaluating policies may cost: many patterns against many values are a product
-// that a request and its caller's policies make as large as they like.
+// Bounds the cost of evaluating policies. It needs a bound because each pattern may be compared
+// with each value, and both the request and the caller's policies choose their numbers.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ class PolicySteps {
   explicit PolicySteps(int64_t most) : left_(most) {}
   bool exhausted() const { return left_ < 0; }
 
-  // While it lives, evaluations of this thread spend from `steps`; without one they are not
-  // counted.
+  // While a Scope lives, evaluations on its thread spend steps from `steps`. Without a Scope their
+  // steps are not counted.
   class Scope {
    public:
     explicit Scope(PolicySteps* steps) : before_(current_) { current_ = steps; }

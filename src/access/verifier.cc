@@ -296,8 +296,9 @@ bool Verifier::SignatureFits(const HttpRequestView& request, const Parts& parts,
                        parts.form == SignatureForm::kQuery ? "X-Amz-Signature" : std::string_view(),
                        &canonical);
   canonical += '\n';
-  // "" and "." would normalize to the path that was signed. A signed header that is not there was
-  // stripped on the way. The rest is computed all the same.
+  // Refuse targets such as "" and ".", which normalize to the same path as the signed one. A
+  // missing signed header was removed on the way. In both cases the signature is computed
+  // nevertheless, so that the time is the same.
   bool fits = request.target.starts_with('/');
   fits &= AppendCanonicalHeaders(parts.names, request.headers, &canonical);
   canonical += '\n';

@@ -22,7 +22,7 @@ struct Caller;  // access/caller.h: the principal behind a key, and its compiled
 // An access key as the verifier needs it. Immutable; shared by all requests of the key.
 struct AccessCredential {
   std::string secret;
-  // Differs whenever another secret stands behind the same key id.
+  // A number that changes when the key id gets another secret.
   uint64_t generation = 0;
   std::shared_ptr<const Caller> caller;
 };
@@ -34,7 +34,8 @@ enum class TokenState {
   kExpired,
 };
 
-// `credential` is set if and only if the secret of the key is known: always when `key` is kActive.
+// The result of a lookup. `credential` is set if the secret of the key is known, which is always so
+// if `key` is kActive; otherwise null.
 struct KeyLookup {
   KeyState key = KeyState::kUnknown;
   TokenState token = TokenState::kFits;

@@ -108,7 +108,8 @@ Status TakeAudience(const JsonValue& claims, std::string* audience) {
   TRY(TakeTexts(claims, "aud", &audiences));
   if (audiences.empty()) return ValidationError("Missing a required claim: aud");
   if (claims.Find("azp") != nullptr) return TakeText(claims, "azp", audience);
-  // Each of several audiences could use a token that was meant for another one.
+  // A token for several audiences must name one of them in `azp`: otherwise each audience could use
+  // a token that was issued to another one.
   if (audiences.size() > 1)
     return ValidationError("The token has several audiences and no claim azp");
   *audience = std::move(audiences[0]);

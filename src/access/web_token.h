@@ -1,6 +1,6 @@
 // Tokens of OpenID Connect providers: JSON Web Tokens that RS256 or ES256 signs, and the keys that
-// verify them. Nothing here trusts a token: issuer, audience, times and signature are for its user
-// to check.
+// verify them. Reading a token does not verify it: the caller must check issuer, audience, times
+// and signature.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +60,8 @@ class WebKeys {
   static Result<std::shared_ptr<const WebKeys>> Parse(std::string_view document);
 
   bool Has(TokenAlgorithm algorithm, std::string_view key_id) const;
-  // True if the key that the token names, which is one for its algorithm, signed it.
+  // Returns true if the key that the token names signed it. The key must be one for the token's
+  // algorithm.
   [[nodiscard]] bool Verify(const WebToken& token) const;
 
  private:

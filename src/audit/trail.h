@@ -1,10 +1,11 @@
 // The audit log of a server. Requests hand over records and go on; a thread of the trail's own
 // writes them.
 //
-// A change of definitions, identities or settings must not happen unrecorded: it takes a slot
-// before it begins, which is refused while its record could not be written, and is answered when
-// the record is on the disk. Other records (reads, items) wait in a queue of bounded size; what the
-// queue or the disk has no room for is dropped and counted by name, and the log says so.
+// A change of definitions, identities or settings must not happen without a record. So it takes a
+// slot before it begins (refused while records cannot be written), and is answered when its record
+// is on the disk. Other records (reads, items) wait in a queue of bounded size. Records for which
+// the queue or the disk has no room are dropped and counted by name, and the log reports the
+// counts.
 #pragma once
 
 #include <atomic>
@@ -30,11 +31,12 @@ namespace stator::audit {
 // Thread-safe.
 class Trail {
  public:
-  // Changes under way at one time. Their lines fit into what the file keeps.
+  // The maximum number of changes under way at one time. Their records fit into the space that the
+  // file reserves.
   static constexpr int kMostChanges = 128;
   static_assert(kMostChanges * kMaxLineBytes <= LogFile::kReserveBytes);
-  // Records a second of requests whose signature did not verify: a flood of them must not push the
-  // others out of the files.
+  // The maximum number of records per second of requests whose signature did not verify: a flood of
+  // them must not push the other records out of the files.
   static constexpr int kMostUnverified = 100;
 
   struct Options {
@@ -76,15 +78,17 @@ class Trail {
   // Returns a slot for one change. kUnavailable, with a sentence, if its record could not be
   // written. Does not block.
   Result<Slot> Reserve();
-  // Takes the record of a change. Calls `written` once, on the trail's thread: when the record is
-  // on the disk, or when writing it failed; then it is tried again until the trail stops. A stopped
-  // trail takes nothing and does not call it.
+  // Queues the record of a change. Calls `written` once, on the trail's thread: when the record is
+  // on the disk, or when the first attempt to write it failed; the trail then tries again until it
+  // is stopped. A stopped trail drops the record and does not call `written`.
   void WriteChange(Slot slot, Record record, UniqueFunction<void()> written);
-  // Takes the record of a change and waits until `written` would be called, or could not be.
+  // Queues the record of a change and waits until WriteChange would call `written`, or the trail is
+  // stopped.
   void WriteChangeAndWait(Slot slot, Record record);
-  // Takes another record, or drops and counts it. Does not block.
+  // Queues another kind of record. If the queue is full, it drops and counts the record. Does not
+  // block.
   void Write(Record record);
-  // Lets the thread open the file again, which a tool may have moved away.
+  // Makes the thread open the file again: a tool may have renamed it (log rotation).
   void Reopen();
   // Writes what is queued and ends the thread. Idempotent.
   void Stop();

@@ -44,7 +44,7 @@ enum class Form {
   kPlain,
   kEncrypted,
 };
-// `beginning` is the first kHeaderBytes of a file, or all of a shorter one.
+// Returns the form of a file from its first kHeaderBytes, or from all its bytes if it is shorter.
 Form FormOf(std::string_view beginning);
 
 // The master keys. Immutable; thread-safe.

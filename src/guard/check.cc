@@ -74,7 +74,8 @@ std::string StoreNameIn(const ops::Environment& environment, std::string_view ar
                           rest.substr(0, rest.find('/')));
 }
 
-// The actions of management are the default account's alone, but for what reads items.
+// Returns true for a management action. Only the default account may use them, except
+// stator:ReadPast, which reads items.
 bool IsManagement(access::ActionId action) {
   const std::string_view name = access::ActionOf(action).name;
   return name.starts_with("stator:") && name != "stator:ReadPast";

@@ -42,8 +42,9 @@ struct RequestKeys {
   // Values of further keys that are not lists: those of iam: and sts:.
   std::vector<std::pair<access::ContextKey, std::string_view>> texts;
   std::optional<std::vector<std::string_view>> tag_keys;
-  // A request that no operation will serve: an expression that is none, a table that is missing.
-  // Its keys are not known, so callers who would be allowed get this error.
+  // The error that the operation will return, such as an invalid expression or a missing table. The
+  // request's keys are then not known. So callers who might be allowed get this error instead of a
+  // denial.
   std::optional<Error> error;
 
   void AddAttribute(std::string_view name);
@@ -81,22 +82,24 @@ class Check {
   const ops::Environment& env() const { return env_; }
   const Gate& gate() const { return gate_; }
   std::string_view operation() const { return operation_; }
-  // Null with Mode::kWarn if the signature did not verify: then everything is allowed.
+  // Returns the caller. Null if the signature did not verify, which is possible only with
+  // Mode::kWarn: then everything is allowed.
   const access::Caller* caller() const {
     return verified_.credential == nullptr ? nullptr : verified_.credential->caller.get();
   }
   const access::VerifiedRequest& verified() const { return verified_; }
-  // The thread belongs to an I/O loop: Require returns kWouldBlock, and has decided nothing, once
-  // comparing takes more than kMostStepsInLoop. Before the first Require.
+  // Declares that the checks run on a thread of an I/O loop. Require then returns kWouldBlock
+  // without a decision if matching takes more than kMostStepsInLoop. Must be called before the
+  // first Require.
   void StayInLoop() {
     steps_ = access::PolicySteps(access::kMostStepsInLoop);
     in_loop_ = true;
   }
-  // The request reads the past: its reads need stator:ReadPast besides. Before the first Require.
+  // Declares that the request reads a past moment: its reads then need the right stator:ReadPast,
+  // too. Must be called before the first Require.
   void AskPast() { asks_past_ = true; }
   bool asks_past() const { return asks_past_; }
-  // Tells `judgements` of each decision from now on; null: nothing is told. It must outlive the
-  // check.
+  // Adds each later decision to `judgements`, which must outlive the check. Null: adds none.
   void TellOf(Judgements* judgements) { judgements_ = judgements; }
   // The last denial.
   const std::optional<Judgement>& denial() const { return denial_; }
@@ -107,15 +110,15 @@ class Check {
   std::string_view caller_account() const;
   // Returns the caller's account; empty for the default account.
   std::string_view other_account() const;
-  // Returns the ARN of the table, index or stream that this server takes a name or an ARN for. A
-  // name is of the caller's account; every Region is this server's.
+  // Returns the ARN of the table, index or stream that a name or an ARN denotes. A name belongs to
+  // the caller's account. The Region of an ARN is replaced by this server's.
   std::string ArnOf(std::string_view name_or_arn) const;
   // Returns the table of a name or an ARN; null if there is none.
   table::TablePtr FindTable(std::string_view name_or_arn) const;
   // Sets the keys that `wanted` has.
   using Fill = FunctionRef<void(access::KeySet wanted, RequestKeys* keys)>;
-  // OK if the caller may perform `action` on `resource`, an ARN or "*". kAccessDenied with the
-  // service's message, or the error that `fill` found.
+  // Returns OK if the caller may perform `action` on `resource`, which is an ARN or "*". Otherwise
+  // kAccessDenied with the service's message, or the error that `fill` has set.
   Status Require(access::ActionId action, std::string_view resource, Fill fill);
   Status Require(access::ActionId action, std::string_view resource);
   // Decides as above, with the policy of the resource.

@@ -18,7 +18,7 @@
 
 namespace stator::guard {
 
-// The address of a client. Asked for only where a policy or a log reads it.
+// The address of a client. The guard calls it only if a policy or a log needs the address.
 class Peer {
  public:
   virtual ~Peer() = default;
@@ -48,7 +48,8 @@ class ResourcePolicySource {
 // Returns the key id that a signature in the header claims, for logs; empty if there is none.
 std::string_view ClaimedKey(const access::HttpRequestView& request);
 
-// kWarn evaluates everything, counts and logs what kEnforce would refuse, and serves it.
+// kEnforce refuses unauthorized requests. kWarn evaluates all requests, counts and logs those that
+// kEnforce would refuse, and serves them.
 enum class Mode { kWarn, kEnforce };
 
 // Thread-safe.
@@ -60,8 +61,9 @@ class Gate {
     std::string region;
     std::string dummy_secret;                         // any random text
     const ResourcePolicySource* resources = nullptr;  // null: there are none
-    // OK while the keys are as other processes know them; its error refuses signed requests. Null:
-    // no other process changes them.
+    // Returns OK while this process's copy of the access keys is up to date with the other
+    // processes. Otherwise signed requests are refused with its error. Null: no other process
+    // changes the keys.
     std::function<Status()> fresh = nullptr;
   };
   struct Counts {

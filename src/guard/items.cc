@@ -78,9 +78,9 @@ void FillCondition(KeySet wanted, const Write& write, const ops::ValueErrors& er
     expressions.AddUpdate(write.update_expression);
 }
 
-// Requires a right to write `item`, which is whole or a key. A caller who asks for the item on a
-// failed condition needs the right to ALL_OLD as well, lest a condition that fails shows what
-// ReturnValues may not.
+// Requires the right to write `item`, which is a whole item or a key. If the request asks for the
+// item on a failed condition, the right to ALL_OLD is required, too. Otherwise a failing condition
+// would show attributes that ReturnValues may not show.
 template <typename Request>
 Status RequireWrite(Check& check, ActionId action, const Request& request,
                     const ops::EncodedItem& item, ValuePlace place) {

@@ -35,21 +35,23 @@ Status AuthorizeRequest(Check& check, const ops::UpdateContributorInsightsReques
 Status AuthorizeRequest(Check& check, const ops::GetRecordsRequest& request);
 Status AuthorizeRequest(Check& check, const ops::StartBulkPutItemsRequest& request);
 
-// Requires the action on a table for the item with this key, an encoded item; null: for whatever
-// items there are, as a Scan does.
+// Requires the action on a table for the item with this key (an encoded item). Null: for all
+// possible items, as for a Scan.
 Status RequireOfItems(Check& check, access::ActionId action, std::string_view table_name,
                       const std::string* key);
-// Requires the action on a table whatever the items are: a caller with a policy that asks for keys
-// or attributes is refused, for they are not known.
+// Requires the action on a table for all items. The keys and attributes are not known, so a caller
+// whose policy has conditions on them is refused.
 Status RequireOfAllItems(Check& check, access::ActionId action, std::string_view table_name);
 
 // Requires the action named like the operation on the resource of that name or ARN; "*" where the
 // action has no resources. An operation that is not in the catalogue is for the root user alone.
 Status AuthorizeNamed(Check& check, std::string_view name_or_arn);
-// The rights that a restored table's items need beside the action on the backup.
+// Requires the rights on the target table of a restore, whose items it writes. (The right on the
+// backup is required separately.)
 Status AuthorizeRestoreTarget(Check& check, std::string_view table_name);
 
-// Returns the member of a request that says what it is about; empty if there is none.
+// Returns the member of a request that names its subject (a table name or an ARN); empty if there
+// is none.
 template <typename Request>
 std::string_view SubjectOf(const Request& request) {
   if constexpr (requires { std::string_view(request.table_name); }) {

@@ -49,8 +49,8 @@ std::string_view ReturnValuesOf(const Statement& statement) {
   return "NONE";
 }
 
-// The values that the condition fixes for the partition key, and whether a SELECT has to scan. No
-// equality on the key: the values are not known.
+// Fills in the values that the condition of a statement fixes for the partition key, and whether a
+// SELECT has to scan. If the condition does not fix the key, the values remain unknown.
 void FillKeys(const Check& check, const Statement& statement, RequestKeys* keys) {
   table::TablePtr table = check.FindTable(statement.table);
   if (table == nullptr)
@@ -124,7 +124,7 @@ Status RequireStatement(Check& check, const Statement& statement, std::string_vi
 Status AuthorizeRequest(Check& check, const ops::ExecuteStatementRequest& request) {
   const Result<Statement> statement =
       ops::ParseStatementOf(request.statement, request.parameters, request.value_errors);
-  // The operation refuses a text that is no statement with the same error.
+  // The text is not a statement. The operation itself returns that error.
   if (!statement.ok()) return OkStatus();
   return RequireStatement(check, *statement, {}, TextOf(request.return_consumed_capacity));
 }

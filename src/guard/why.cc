@@ -61,7 +61,8 @@ std::string OwnerOf(std::string_view resource, const ops::Environment& environme
   return account.empty() ? environment.settings.account : std::string(account);
 }
 
-// The context of a question. Its views look at this object and at the question.
+// The request context that a question describes. Its views point into this object and into the
+// question.
 class Values {
  public:
   Values(const access::Caller& caller, const Question& question, std::string_view resource,

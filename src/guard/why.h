@@ -29,8 +29,8 @@ struct Question {
 struct Answer {
   std::string principal;  // ARN
   Judgement judgement;
-  // The keys that policies of the principal and of the resource read, and those of them for which
-  // the question has no value.
+  // `keys`: the condition keys that the policies of principal and resource read. `missing`: those
+  // of them for which the question has no value.
   std::vector<std::string> keys;
   std::vector<std::string> missing;
 };

@@ -13,8 +13,8 @@
 
 namespace stator::iam {
 
-// Returns the record of a call that begins now, without its outcome. Its parameters are names,
-// paths, policies and tags: no secret, no token and no value of a simulation.
+// Returns the audit record of a call that begins now, without its outcome. The recorded parameters
+// are names, paths, policies and tags, but no secrets, tokens or values of simulations.
 audit::Record RecordOf(const Prepared& call, const access::HttpRequestView& http,
                        const guard::Peer* peer, access::ActionId action, const Clock& clock);
 

@@ -115,7 +115,8 @@ Result<std::shared_ptr<const access::WebKeys>> ProviderKeys::Read(const std::str
   if (place == nullptr || !place->is_string() || place->text.size() > kMaxDocumentUrl)
     return ValidationError("the configuration of the provider has no jwks_uri");
   ASSIGN_OR_RETURN(const egress::Url keys, egress::ParseUrl(place->text));
-  // A provider elsewhere must not lead the server to what listens on its own machine.
+  // A remote provider must not make this server call services on its own machine (SSRF). So a local
+  // jwks_uri is accepted only from a local provider, and any other one must be https.
   if (IsLocal(keys) ? !IsLocal(url) : !keys.tls)
     return ValidationError("the jwks_uri of the provider is not https, or on loopback");
   const int64_t left = end - clock_.TicksMicros();

@@ -44,9 +44,10 @@ class ProviderKeys {
   static constexpr int64_t kFreshMicros = 600'000'000;
   // Keys that could not be fetched anew serve until they are so old.
   static constexpr int64_t kUsableMicros = 3'600'000'000;
-  // Before a provider is asked again, about a key that it did not have or after a failure ...
+  // The pause before a provider is asked again, about a key that it did not have or after a failure
+  // ...
   static constexpr int64_t kPauseMicros = 60'000'000;
-  // ... and after a failure while there are no keys of it.
+  // ... and after a failure while this server has no keys of the provider.
   static constexpr int64_t kRetryMicros = 10'000'000;
   static constexpr int64_t kFetchMicros = 5'000'000;  // both documents of a provider
   static constexpr size_t kMaxProviders = 128;

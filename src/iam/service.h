@@ -38,9 +38,9 @@ struct Prepared {
 // Thread-safe.
 class Service {
  public:
-  // `gate` must refuse: with a gate that only warns, everyone could make keys. `audit` takes a
-  // record of each call; null: there is no audit log. All must outlive the service. `documents`
-  // reads those of identity providers; null: over HTTP.
+  // `gate` must have Mode::kEnforce: with one that only warns, every caller could create access
+  // keys. `audit` gets a record of each call; null: no audit log. All must outlive the service.
+  // `documents` reads the documents of identity providers; null: over HTTP.
   Service(identity::Identities& identities, guard::Gate& gate, const ops::Environment& environment,
           audit::Trail* audit = nullptr, std::unique_ptr<DocumentSource> documents = nullptr);
   ~Service();
@@ -49,10 +49,10 @@ class Service {
   // an Action in its query.
   static bool Owns(std::string_view method, std::string_view target, std::string_view content_type);
 
-  // Reads and verifies a request; never blocks. The error is for RenderError.
+  // Reads and verifies a request; never blocks. An error is to be rendered by RenderError.
   Result<Prepared> Prepare(const access::HttpRequestView& http, const guard::Peer* peer = nullptr);
-  // Reads a call of IAM that no request made: `form` as Form::Parse reads it, `caller` as it is.
-  // The error is for people.
+  // Reads a call of IAM that does not come from an HTTP request (`stator iam`). `form` is a text
+  // for Form::Parse; `caller` is trusted. An error has a sentence for people.
   Result<Prepared> PrepareLocal(std::string_view form,
                                 std::shared_ptr<const access::Caller> caller);
   // Fetches the keys of the call's identity provider, if it needs them, and calls `then` once: at

@@ -115,7 +115,7 @@ const Role* RoleOf(Call& call) {
 
 guard::AttachedPolicy TrustOf(Call& call, const Role* role) {
   if (role != nullptr) {
-    // Without the directory, which RoleOf kept, null would deny everything.
+    // If the directory is missing, the policy is null, which denies everything.
     const access::Directory* const directory = call.DirectoryOf(role->account);
     return {true, directory == nullptr ? nullptr : directory->TrustPolicyOf(*role)};
   }

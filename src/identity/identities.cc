@@ -67,7 +67,8 @@ Result<std::unique_ptr<Identities>> Identities::Open(kv::Engine& engine, const C
                                                      Options options) {
   std::shared_ptr<const access::Keyring> keyring = options.keyring;
   if (keyring == nullptr) {
-    // Only declared secrets are sealed, and only in memory: a key of this process serves.
+    // Without a master key only declared secrets are sealed, and only in memory. So a random key of
+    // this process is enough.
     ASSIGN_OR_RETURN(access::Keyring own, access::Keyring::FromKeys({random.Bytes(32)}));
     keyring = std::make_shared<access::Keyring>(std::move(own));
   }
@@ -79,7 +80,8 @@ Result<std::unique_ptr<Identities>> Identities::Open(kv::Engine& engine, const C
 }
 
 Status Identities::TakeDeclared() {
-  // In steps, so that a file that is too large is refused before much is made of it.
+  // Check the bounds step by step, so that a file that is too large is refused before it takes much
+  // memory.
   const Bounds& bounds = options_.bounds;
   size_t text = 0;
   for (const DeclaredUser& user : options_.users) {
@@ -133,7 +135,8 @@ Status Identities::CheckMasterKey(const StoredContents& stored) const {
 Result<std::shared_ptr<const access::Directory>> Identities::Build(const std::string& account,
                                                                    access::Records stored) {
   const bool is_default = account == options_.account;
-  // Its tables stand under their account, and would be out of reach.
+  // The store was made with another default account. The tables of this account are stored under
+  // its id, and would not be found if it were the default one.
   if (is_default && !stored.accounts.empty()) {
     return ValidationError(
         "--account names an account that this store has beside its default one: give the one "
@@ -395,10 +398,11 @@ Status Identities::Change(std::string_view account, ChangeRecords change) {
     ASSIGN_OR_RETURN(
         const Applied applied,
         ChangeStored(engine_, id, Check(), [&](access::Records* records, kv::Batch*) -> Status {
-          // So that all accounts are known as they are at this version: if they change
-          // meanwhile, the batch fails and this runs again.
+          // Load all accounts, so that they are known at this version. If they change meanwhile,
+          // the batch fails and this runs again.
           TRY(Load());
-          // So that it stays in the store what it is, also when it is not declared any more.
+          // Store the record of a declared account, so that the account still exists when it is not
+          // declared any more.
           if (IsDeclaredAccount(id) && records->accounts.empty()) {
             records->accounts = declared_.find(id)->second.accounts;
             records->accounts.front().created_micros = clock_.NowMicros();

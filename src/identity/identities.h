@@ -1,4 +1,5 @@
-// The identities of a server: those that it is given when it starts, and those of its store.
+// The identities of a server (accounts, users, roles and access keys): those that its settings
+// declare, and those in its store.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,8 @@ namespace stator::identity {
 // Resolves keys from both, and changes those of the store. Thread-safe.
 class Identities final : public access::KeySource {
  public:
-  // A shared store whose records were not read for this time serves no key.
+  // If the records of a shared store could not be read for this time, requests with any access key
+  // are refused.
   static constexpr int64_t kStaleMicros = 5'000'000;
 
   // The memory that users, groups and roles of all accounts may take together, with their keys and
@@ -38,7 +40,8 @@ class Identities final : public access::KeySource {
     size_t policy_text = 64 << 20;  // as Holding counts them
     size_t policy_memory = 320 << 20;
     size_t records = 256 << 20;
-    // For policies of tables and streams, which have both bounds for themselves.
+    // Both bounds once more, for the policies of tables and streams, which do not count in the
+    // others.
     size_t resource_text = 64 << 20;
     size_t resource_memory = 320 << 20;
   };
@@ -52,7 +55,8 @@ class Identities final : public access::KeySource {
     std::shared_ptr<const access::Keyring> keyring;
     bool shared = false;  // other processes may change the store
     Bounds bounds;
-    // Makes the store safe for records of access control, before the first of them.
+    // Called before the first record is stored: makes older servers, which do not know such
+    // records, refuse the store.
     std::function<Status()> prepare = [] { return OkStatus(); };
     // Tells the other processes of a change, and waits until they know it.
     std::function<void()> announce = [] {};

@@ -17,7 +17,8 @@ constexpr std::string_view kRecordEnd = "record0";  // '0' follows '/'
 constexpr std::string_view kVersion = "version";
 constexpr std::string_view kCheck = "check";
 constexpr int kMostRounds = 100;
-// Changes that "version" names: 2.5 KB, or 8 KB where all are of resources.
+// The number of latest changes that the record "version" lists: 2.5 KB, or 8 KB if all of them are
+// changes of resource policies.
 constexpr size_t kNamedChanges = 64;
 constexpr char kOneResource = '@';
 constexpr std::string_view kResourceKind = "resource";
@@ -103,7 +104,7 @@ Status Decode(std::string_view key, std::string_view bytes, StoredContents* cont
                    std::string(kind));
 }
 
-// A state of "version", and of the records that were asked for.
+// The record "version" and the requested records, read from one state of the store.
 struct Snapshot {
   uint64_t version = 0;
   std::string changes;
@@ -196,7 +197,7 @@ bool IsOfOneResource(std::string_view line) {
   return space + 1 < line.size() && line[space + 1] == kOneResource;
 }
 
-// Returns the names of changes with one more, without those that are too old.
+// Returns the list of changes with one more, without the oldest ones beyond kNamedChanges.
 std::string WithChange(std::string_view changes, uint64_t before, std::string_view part) {
   const std::string version = std::to_string(before);
   std::string next(changes);

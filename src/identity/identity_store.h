@@ -50,7 +50,7 @@ using ResourcePolicyRecords = std::map<std::string, ResourcePolicyRecord, std::l
 inline constexpr std::string_view kResources = "resources";  // no account's id
 using Parts = std::set<std::string, std::less<>>;
 std::string ResourcePart(std::string_view account, std::string_view id);
-// Returns the id of the one resource that a part is; nullopt for other parts.
+// Returns the resource's id if the part is one resource's policy; nullopt for other parts.
 std::optional<std::string_view> ResourceIn(std::string_view part);
 
 struct StoredContents {
@@ -72,7 +72,7 @@ struct Changes {
 // Returns the version, and what has changed since the version `since`.
 Result<Changes> ReadChanges(kv::Engine& engine, uint64_t since);
 
-// The versions around a change; equal if it changed nothing.
+// The store's versions before and after a change. They are equal if nothing was changed.
 struct Applied {
   uint64_t before = 0;
   uint64_t after = 0;

@@ -1,4 +1,5 @@
-// The file of the root user's access key, in the form of an AWS credentials file.
+// Reads and creates the file with the root user's access key, in the form of an AWS credentials
+// file.
 #pragma once
 
 #include <string>
