@@ -50,7 +50,8 @@ class ReplyReader {
   Result<bool> Take(std::string_view bytes) {
     if (!in_body_) {
       header_bytes_ += bytes.size();
-      // Bytes of a body that came with the headers count too: a little more than the limit passes.
+      // `header_bytes_` also counts bytes of the body that arrived with the headers. So the limit
+      // is checked with one read more.
       if (header_bytes_ > limits_.header_bytes + kReadBytes)
         return Fail(Failure::kTooLong, "the headers of the answer are too long");
     }

@@ -48,7 +48,8 @@ class Body {
 class Keeper {
  public:
   virtual ~Keeper() = default;
-  // Returns how many bytes of the body are kept. The client counts and drops those behind them.
+  // Returns the maximum number of body bytes that are kept. The client counts further bytes and
+  // drops them.
   virtual size_t most() const = 0;
   // Returns true if there is memory for a body of `bytes`. Asked again and again, until the call's
   // time is over; the server waits meanwhile.

@@ -155,8 +155,8 @@ Status Fleet::Leave() {
   batch.deletes.push_back({kFleetTablet, drain});
   Result<uint64_t> gone = kv::ApplyAndWait(engine_, std::move(batch));
   if (!gone.ok() && gone.error().code() == ErrorCode::kGuardFailed) {
-    // Other processes took leases meanwhile. Without its entry this process's remaining leases are
-    // free.
+    // Other processes have taken leases meanwhile. It is enough to remove this process's entry:
+    // that frees its remaining leases.
     kv::Batch entry;
     entry.deletes.push_back({kFleetTablet, key});
     entry.deletes.push_back({kFleetTablet, drain});

@@ -54,7 +54,8 @@ std::vector<Leases::LeaseChange> Leases::Observe(std::map<std::string, Entry, st
                                      dead == members.all().end() ? 0 : dead->second.stamp});
     }
     change.batch.puts.push_back({kFleetTablet, key, EncodeRecord(change.lease.Encode())});
-    // Counts as given away from here on: the new owner may know of it before this process does.
+    // The lease counts as given away from now on: the new owner may learn of it before this process
+    // does.
     if (mine) entries_.erase(found);
     changes.push_back(std::move(change));
   }

@@ -189,8 +189,8 @@ void Acceptor::RefuseAtOnce(UniqueFd fd, Door door) {
   if (door.secure) text = kRefusalInTls;
   ::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   ::shutdown(fd.get(), SHUT_WR);
-  // What the client has sent already is taken, so that the close is not a reset that overtakes the
-  // reply. A client that goes on sending is not waited for.
+  // Read what the client has sent already: otherwise the close would be a reset that overtakes the
+  // reply. Do not wait for a client that goes on sending.
   char sink[4096];
   for (int i = 0; i<kSunkPieces&& ::recv(fd.get(), sink, sizeof(sink), MSG_DONTWAIT)> 0; ++i) {
   }

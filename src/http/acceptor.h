@@ -39,10 +39,11 @@ class Acceptor {
 
   void Accept(int listening, Door door);
   void Deal(UniqueFd fd, const ClientAddress& address, Door door);
-  // The process has no file descriptor left: answers 503 with one kept for this. False if that
-  // failed, too.
+  // Refuses one connection while the process has no free file descriptor: accepts it with the spare
+  // descriptor and calls RefuseAtOnce. Returns false if that failed, too.
   bool RefuseWithSpare(int listening, Door door);
-  // Answers 503, or an alert of TLS, without a wait for the request, and closes.
+  // Sends 503 (through a door with TLS, a TLS alert) without waiting for the request, and closes
+  // the connection.
   void RefuseAtOnce(UniqueFd fd, Door door);
 
   std::vector<Listening> sockets_;

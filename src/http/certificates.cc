@@ -22,7 +22,8 @@ namespace {
 constexpr size_t kMaxCommonName = 64;
 constexpr size_t kMaxHost = 253;
 constexpr int kSerialBytes = 16;
-// A client whose clock is a little behind accepts a certificate of just now.
+// A certificate is valid from this time before its creation on, so that clients whose clocks are
+// slow accept it.
 constexpr long kSecondsBefore = 3600;
 constexpr long kVersion3 = 2;
 

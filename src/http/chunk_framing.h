@@ -19,8 +19,8 @@ class ChunkFraming {
   static constexpr size_t kMaxSizeLine = 256;        // size and extension
   static constexpr size_t kMaxTrailers = 16 * 1024;  // all of them
 
-  // Takes the next bytes of the body. False if they break the grammar; the connection must end
-  // then. Bytes behind the end of the body are not looked at.
+  // Takes the next bytes of the body. Returns false if they break the grammar; then the connection
+  // must be closed. Ignores bytes behind the end of the body.
   bool Take(std::string_view bytes);
   bool complete() const { return state_ == State::kComplete; }
 

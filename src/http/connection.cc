@@ -26,16 +26,18 @@ constexpr size_t kBatchBytes = 64 * 1024;
 // One client's share of a round, so that a fast one does not starve the others.
 constexpr int kRequestsPerRound = 64;
 constexpr int kReceivesPerRound = 16;
-// The kernel copies 256 KB in about 50 us. Hundreds of clients may send, or take, bodies of
-// megabytes at once, and each of their sockets has room for several.
+// Bounds on the bytes that a connection moves in one round, so that the others get their turn:
+// hundreds of clients may send or read bodies of megabytes at once. The kernel copies 256 KB in
+// about 50 us.
 constexpr size_t kReceiveBytesPerRound = 256 * 1024;
 constexpr size_t kSendBytesPerRound = 256 * 1024;
 constexpr size_t kDiscardBytesPerRound = 1024 * 1024;
-// After a refusal: what a client may still send while it reads the reply. Room for a body just
-// beyond the limit of 16 MB: a client that is still writing when the connection goes loses the
-// reply.
+// The bytes that a client may still send after a refusal while it reads the reply. They are enough
+// for a body just above the limit of 16 MB: a client that is still writing when the connection is
+// closed loses the reply.
 constexpr int64_t kDiscardBytes = 32 << 20;
-// While memory is full: how long a client may hold a reply that it does not take, or half a header.
+// Timeouts while memory is full: for a client that does not read its reply (kStuckReaderMicros),
+// and for one that has sent only a part of a request's head (kStuckHeaderMicros).
 constexpr int64_t kStuckReaderMicros = 1'000'000;
 constexpr int64_t kStuckHeaderMicros = 5'000'000;
 // The rate of a body is known after it has been arriving for this time.

@@ -1,5 +1,6 @@
 // One client's connection: reads requests, hands them to the handler one at a time, writes replies
-// in order, and decides when the connection ends. Lives in its loop's turn (loop.h).
+// in order, and decides when the connection ends. Used only by the thread that has its loop's turn
+// (loop.h).
 //
 //   (handshake ->) reading -> (waiting ->) in hand -> reading ... -> lingering (after a refusal:
 //   what the client still sends is thrown away, so that it can read the reply) -> closed. A closed
@@ -31,7 +32,7 @@ class Connection final : public EventSink {
   // Hands out the request that has waited for its turn (Loop::TakesNow), and goes on.
   void TakeTurn();
   void OnDeadline(Deadline kind);
-  // Nothing was begun: no byte of a request, none of a reply.
+  // Returns true if no byte of a request has arrived and no byte of a reply waits.
   bool idle() const {
     return phase_ == Phase::kLingering ||
            (phase_ == Phase::kReading && reader_ == nullptr && output_ == nullptr);
@@ -66,9 +67,9 @@ class Connection final : public EventSink {
   const std::string& PeerAddress();
   void Advance();
   bool is_shaking() const { return tls_ != nullptr && !tls_->established(); }
-  // Goes on with the TLS handshake. True if requests can be read.
+  // Continues the TLS handshake. Returns true if it is complete, so that requests can be read.
   bool Shake();
-  // Counts and logs a handshake that did not come to its end.
+  // Counts and logs a handshake that failed.
   void NoteFailedHandshake(std::string_view why);
   bool Receive();
   void ParseMore();
@@ -80,11 +81,11 @@ class Connection final : public EventSink {
   // the bytes of its reader. Idempotent.
   void BeginArriving();
   void EndArriving();
-  // Begins to measure how fast the client sends or takes, and arms the deadline of it.
+  // Begins to measure how fast the client sends or reads, and arms the deadline for it.
   void Measure(Deadline kind);
-  // Bytes that the client has sent, or taken, on this connection.
+  // Returns the bytes that the client has sent (or, for Deadline::kWrite, read) on this connection.
   int64_t Moved(Deadline kind) const;
-  // Bytes that a client must move in `micros`.
+  // Returns the least number of bytes that a client must send or read in `micros`.
   int64_t LeastMoved(int64_t micros) const;
   // Whether the client moved less than the least rate since Measure, over `timeout_micros` or,
   // while memory is short, over a part of it. Begins anew where it was fast enough.
@@ -107,8 +108,8 @@ class Connection final : public EventSink {
   void DropOutput();
   void ReleaseExchange();
   void SettleDown();
-  // Goes on by Resume: when the events at hand are through, or a round later, for work that had its
-  // share of this one.
+  // Asks the loop to call Resume. QueueResume: in this round, after its other events.
+  // QueueNextRound: in the next round, because this connection has used its share of this one.
   void QueueResume();
   void QueueNextRound();
 

@@ -21,11 +21,13 @@ constexpr int kEventsPerWake = 256;
 constexpr size_t kPooled = 64;
 // Most replies are smaller: a buffer that grew beyond is not kept.
 constexpr size_t kPooledOutputBytes = 64 * 1024;
-// Replies of one round that wait for each other hold so much at most, more or less.
+// The maximum bytes, approximately, of the replies that wait to be sent together at the end of a
+// round.
 constexpr size_t kPutOffBytes = 256 * 1024;
 constexpr int64_t kLingerMicros = 2'000'000;
 constexpr int64_t kCloseStuckMicros = 100'000;
-// Under pressure: a body that takes longer to arrive may lose its place.
+// While memory is short, a body that takes longer than this to arrive may be refused in favour of
+// others.
 constexpr int64_t kSlowBodyMicros = 2'000'000;
 constexpr int64_t kRefuseSlowMicros = 20'000;
 constexpr int64_t kShortestExtraMicros = 100'000;
@@ -34,13 +36,14 @@ constexpr int64_t kShortestExtraMicros = 100'000;
 constexpr int64_t kShortestIdleMicros = 10'000'000;
 constexpr int64_t kShortestHeaderMicros = 1'000'000;
 constexpr int64_t kNeverMicros = int64_t{1} << 60;
-// Who brings more than so much is busy: its own next work is not to wait for the replies.
+// A thread that posts more tasks than this is busy, so it does not run them itself (StandIn): its
+// own work must not wait for the replies.
 constexpr size_t kStandInTasks = 1;
-// While a deadline is pending the clock is looked at this often: a manual clock does not wake
-// anybody.
+// The longest sleep while a deadline is pending: a manual clock that moves does not wake the loop.
 constexpr int64_t kTickMillis = 50;
-// The time of a round in which connections get more than one request. 64 requests of 1 ms from each
-// of 100 connections would hold the others for 6 s.
+// While a round of the loop is younger than this, a connection may run several pipelined requests
+// in it; later only one. Otherwise 64 requests of 1 ms from each of 100 connections would delay the
+// others for 6 s.
 constexpr int64_t kPipelinedMicrosPerRound = 1000;
 // Bodies up to this size take less than half a millisecond, whatever they hold.
 constexpr size_t kShortBodyBytes = 2048;
@@ -95,7 +98,7 @@ Status Loop::Open() {
   wake_.Reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!epoll_.valid() || !wake_.valid())
     return InternalError(std::string("epoll: ") + strerror(errno));
-  // Edge-triggered, each write is an event of its own and nobody needs to read the counter.
+  // With edge-triggering each write of the eventfd is an event, and its counter need not be read.
   return Watch(wake_.get(), EPOLLIN | EPOLLET, nullptr);
 }
 
@@ -253,14 +256,16 @@ void Loop::Run() {
     }
     ExpireDeadlines();
   }
-  // Other threads may wait for latches whose holders are among the tasks. Nothing new comes.
+  // Run all remaining tasks: other threads may wait for latches that these tasks hold. No new
+  // requests come.
   while (has_posted_.load()) RunTasks();
   turn_.unlock();
 }
 
-// Its events and what is to be destroyed are left to the loop's thread: it may have woken up with
-// events of a connection that is closed here. What is posted meanwhile wakes it as ever, and it
-// waits for the turn.
+// Runs the loop's tasks on the calling thread while the loop's thread sleeps. It handles no events
+// and destroys no connections: the loop's thread may have woken up with events of a connection that
+// is closed here. A task that is posted meanwhile wakes the loop's thread as usual, which then
+// waits for `turn_`.
 void Loop::StandIn() {
   if (!sleeping_.load()) return;
   if (current_ != nullptr || !PostedFew()) return WakeUp();

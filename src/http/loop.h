@@ -59,7 +59,7 @@ struct Shared {
   std::atomic<int> extra_connections{0};  // beyond the limit, waiting for their one answer
   std::atomic<int64_t> refused_connections{0};
   MemoryAccount memory;
-  // Held for requests whose body has not come in one piece and is not whole.
+  // Bytes held for requests whose bodies arrive in several pieces and are not complete.
   std::atomic<int64_t> arriving_bytes{0};
   std::atomic<int64_t> slow_clients{0};
   std::atomic<int64_t> handshakes{0};
@@ -181,11 +181,12 @@ class Loop final : public Executor {
   bool TakesNow(Connection* connection, size_t body_bytes);
   // Calls Connection::Resume in the next round, behind the events that have come by then.
   void ResumeNextRound(Connection* connection) { next_round_.push_back(connection); }
-  // So many bytes of a reply wait for their connection's Resume (ResumeLater). Replies to the
-  // requests of one round go together, so that a process that sends many is woken once and not for
-  // each; up to a size that stays in the CPU's cache.
+  // Counts bytes of a reply that wait for their connection's Resume (ResumeLater). The replies of
+  // one round are sent together, so that a client with many requests is woken once; they are sent
+  // earlier when they exceed a size that stays in the CPU's cache.
   void NotePutOff(size_t bytes) { put_off_bytes_ += bytes; }
-  // Frees it when nothing of this round can point to it any more.
+  // Frees the connection at the end of the round, when no event of the round can point to it any
+  // more.
   void Bury(Connection* connection) { dead_.push_back(connection); }
 
  private:
@@ -198,7 +199,7 @@ class Loop final : public Executor {
     int64_t length_micros = 0;
   };
 
-  // Makes room for one more handshake: closes the oldest if there are as many as may be.
+  // Counts one more handshake. Closes the oldest one if there are too many.
   void BeginHandshake();
   bool PostedFew();
   void RunTasks();
@@ -221,8 +222,8 @@ class Loop final : public Executor {
   std::atomic<bool> has_posted_{false};
   std::atomic<bool> sleeping_{false};
 
-  // Whoever holds it may touch all below: the loop's thread but while it sleeps, or who stands in
-  // for it.
+  // The thread that holds `turn_` may use all members below: the loop's thread while it does not
+  // sleep, or a thread that stands in for it (StandIn).
   Mutex turn_;
   int sleep_millis_ = -1;  // how long it sleeps; below 0: until it is woken
   std::vector<UniqueFunction<void()>> running_;

@@ -244,8 +244,7 @@ size_t RequestReader::MakeRoom() {
   return capacity_ * 2;
 }
 
-// Moves the request to the front of `to` (of a new buffer, if null) and takes everything that
-// points into it along.
+// Moves the request to the front of `to` (null: of a new buffer) and adjusts all views into it.
 void RequestReader::MoveTo(char* to, size_t capacity) {
   std::unique_ptr<char[]> fresh;
   if (to == nullptr) {

@@ -19,7 +19,8 @@ namespace stator::http {
 
 class RequestReader {
  public:
-  // What an empty reader holds. Readers that had to grow give the excess back in Clear().
+  // The capacity of an empty reader's buffer. A reader that had to grow frees the excess in
+  // Clear().
   static constexpr size_t kCapacity = 16 * 1024;
 
   enum class Progress {
@@ -50,19 +51,19 @@ class RequestReader {
 
   Progress Parse();
 
-  // Of the request that is being read.
+  // State of the request that is being read.
   bool headers_complete() const { return headers_complete_; }
   bool chunked() const { return chunked_; }
   // Bytes from the request line to the end of the headers, as far as they are here.
   size_t header_bytes() const { return headers_complete_ ? header_bytes_ : end_ - begin_; }
   // The body's length: as announced, or (chunked) what has come so far.
   uint64_t body_bytes() const { return chunked_ ? body_bytes_ : content_length_; }
-  // Bytes of the body that are here. Once the headers are complete.
+  // Returns the number of body bytes that have arrived. Valid once the headers are complete.
   uint64_t arrived_bytes() const { return chunked_ ? body_bytes_ : end_ - begin_ - body_start_; }
   bool expects_continue() const;
   // Returns the target as sent. Valid once the headers are complete.
   std::string_view target() const { return target_; }
-  // The client allows more requests on this connection. Once complete.
+  // Returns true if the client allows more requests on this connection. Valid once complete().
   bool keep_alive() const { return keep_alive_; }
   bool is_head() const { return parser_.method == HTTP_HEAD; }
 

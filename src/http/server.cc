@@ -24,8 +24,8 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// http_parser has a limit of its own for all parsers of the process; ours is checked by Connection.
-// It only ever rises.
+// Raises http_parser's own limit on the size of headers to at least `bytes`. That limit is global
+// to the process and never lowered; Connection checks the limit of each server.
 void RaiseParserLimit(size_t bytes) {
   static Mutex mutex;
   static size_t limit = HTTP_MAX_HEADER_SIZE;
@@ -96,8 +96,8 @@ class ServerImpl final : public Server {
       acceptor_->Stop();
       return;
     }
-    // First the acceptor's loop, so that whatever it dealt out is in the other loops' queues before
-    // they are told.
+    // Begin with the acceptor's loop: then the connections that it has dealt out are in the other
+    // loops' queues before these begin to drain.
     loops_.front()->Post([this] {
       acceptor_->Stop();
       loops_.front()->BeginDrain();

@@ -66,9 +66,9 @@ class Exchange {
   virtual int listener() const { return 0; }
   // The loop this exchange belongs to: post to it to come back from another thread.
   virtual Executor& loop() = 0;
-  // Gives the reply. At most once. If the client has gone, nothing happens. It is written when the
-  // loop has gone through the events it is working on, together with the replies to the requests
-  // pipelined behind it. Never calls the handler.
+  // Sends the reply. May be called once. Does nothing if the client has closed the connection. The
+  // reply is written when the loop has handled its present events, together with the replies to the
+  // requests that are pipelined behind it. Never calls the handler.
   virtual void Send(Reply reply) = 0;
   // Whether the client has closed the connection, or its side of it, so that it will hardly read a
   // reply. For any thread, for work that can be left.
@@ -110,13 +110,13 @@ struct ServerOptions {
   // Connections open at once. Of those beyond, kExtraConnections get one answer, others are closed
   // behind a 503 at once, so that they hold no descriptors.
   int max_connections = 20000;
-  // Targets that begin with it are served on connections beyond max_connections too, so that a
-  // probe of health is answered by a full server. Empty: none are.
+  // Requests for targets with this prefix are served on connections beyond max_connections, too, so
+  // that a full server answers health checks. Empty: no such requests.
   std::string always_served_prefix = {};
   int64_t header_timeout_micros =
       30'000'000;  // from the first byte of a request to the end of its headers
-  // In this time a client must send as much of a body, or take as much of a reply, as
-  // min_client_bytes_per_second says; in a twelfth of it while the account of memory is pressed.
+  // The period over which a client's speed is checked against min_client_bytes_per_second, for
+  // sending a body and for reading a reply. While memory is short, it is a twelfth of this.
   int64_t body_timeout_micros = 60'000'000;
   int64_t write_timeout_micros = 60'000'000;
   int64_t min_client_bytes_per_second = 16 * 1024;
@@ -179,11 +179,11 @@ class Server {
   // From now on closes each connection after the next reply on it, so that clients connect again,
   // to another server if they know one. Goes on accepting. Idempotent.
   virtual void CloseAfterReplies() = 0;
-  // Stops accepting, closes idle connections, waits for requests begun, at most deadline_micros of
-  // real time from now, then closes all and joins the threads. Not from a loop's thread.
-  // Idempotent; the destructor drains with a deadline of 0.
+  // Stops accepting, closes idle connections, and waits at most `deadline_micros` of real time
+  // until running requests are answered. Then it closes all connections and joins the threads. Must
+  // not be called on a loop's thread. Idempotent; the destructor calls it with 0.
   virtual void Drain(int64_t deadline_micros) = 0;
-  // Connections open now, without those beyond the limit.
+  // Returns the number of open connections, without those beyond the limit (which only get a 503).
   virtual int connections() const = 0;
   virtual ServerState state() const = 0;
 };

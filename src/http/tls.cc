@@ -20,9 +20,10 @@ constexpr unsigned char kHandshakeRecord = 0x16;
 constexpr int64_t kMaxHandshakeBytes = 256 << 10;
 constexpr int kMaxClientChainBytes = 32 << 10;
 constexpr int kMaxClientChainDepth = 4;
-// Receives of one Read: a client that sends nothing but key updates must not keep the loop.
+// The maximum number of receives in one Read: a client that sends nothing but key updates must not
+// occupy the loop.
 constexpr int kReceivesPerRead = 2;
-// All of TLS 1.2 that keeps past sessions secret when the key is lost, and authenticates.
+// The cipher suites of TLS 1.2 with forward secrecy and authenticated encryption.
 constexpr char kCiphersOfTls12[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::string_view kHttp11 = "http/1.1";
 constexpr unsigned char kSessionIdContext[] = "stator";
@@ -37,8 +38,9 @@ std::string TakeError() {
   return text;
 }
 
-// For SSL_get_error, which takes what another call has left there for its own. Of an empty queue
-// ERR_clear_error frees all entries, which takes 2,100 instructions.
+// Empties OpenSSL's error queue, because SSL_get_error would take an error that an earlier call has
+// left there for its own. ERR_clear_error costs 2,100 instructions even for an empty queue, so it
+// is called only if there is an error.
 void ForgetErrors() {
   if (ERR_peek_error() != 0) ERR_clear_error();
 }
@@ -161,7 +163,8 @@ struct TlsSocket {
       const auto first = static_cast<unsigned char>(to[0]);
       session.known_as_tls_ = first == kHandshakeRecord;
       session.plain_http_ = first >= 'A' && first <= 'Z';
-      // OpenSSL would answer with an alert, which no HTTP client can read.
+      // The bytes are not TLS. End here, because OpenSSL would send an alert, which an HTTP client
+      // cannot read.
       if (!session.known_as_tls_) return -1;
     }
     return static_cast<int>(got);

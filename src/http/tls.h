@@ -47,7 +47,7 @@ class TlsContext {
 // outlives the session. Calls are for one thread at a time.
 class TlsSession {
  public:
-  // Keeps what it needs of the context. kInternal if OpenSSL has no memory.
+  // Begins a session. The context need not outlive it. kInternal if OpenSSL has no memory.
   static Result<std::unique_ptr<TlsSession>> Begin(const TlsContext& context, int fd);
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
@@ -86,9 +86,10 @@ class TlsSession {
   friend struct TlsSocket;  // OpenSSL's way to the socket
 
   explicit TlsSession(int fd) : fd_(fd) {}
-  // Before each call that reads. `take_all`: ask the socket until it says that it is empty.
+  // Resets the state of a read; called before each call that reads. `take_all`: this read asks the
+  // socket until it has no more bytes.
   void Prepare(bool take_all);
-  // Turns OpenSSL's result of a call into an errno.
+  // Converts the result of an OpenSSL call to an errno.
   int Explain(int result);
 
   const int fd_;

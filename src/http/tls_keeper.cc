@@ -50,7 +50,8 @@ std::string TlsKeeper::StateOf(const TlsPaths& paths) {
 
 TlsKeeper::Outcome TlsKeeper::Reload(bool always) {
   const MutexLock reload_lock(reload_mutex_);
-  // Before the files are read: a change meanwhile is found by the next call.
+  // Note the state of the files before they are read, so that the next call finds a change that
+  // happens meanwhile.
   std::string state = StateOf(paths_);
   if (state == tried_ && !always) return Outcome::kSame;
   tried_ = std::move(state);

@@ -50,7 +50,7 @@ struct AskerOptions {
   int64_t timeout_micros = 200'000;
   // For answers of an owner that is silent, if that is longer.
   int64_t patience_micros = 1'000'000;
-  // Requests without an answer, and their bytes. Beyond, Ask refuses.
+  // Maximum number and bytes of requests without an answer. Ask refuses further requests.
   size_t most_requests = 1024;
   size_t most_bytes = 8 << 20;
   size_t most_answer_bytes = 32 << 20;
@@ -71,12 +71,13 @@ class Asker {
   bool Ask(std::string_view request, AnswerDone& done);
   // Takes received bytes. An error: the connection is to be closed, and Break called.
   Status Receive(std::string_view bytes, Finished* finished);
-  // Sends pings that are due. An error: the owner does not answer; as with Receive.
+  // Sends pings that are due. Returns an error if the owner has not answered in time; then the
+  // connection is of no use any more, as after an error of Receive.
   Status Tick();
-  // When Tick has something to do, in ticks.
+  // Returns the time (in ticks) at which Tick must be called next.
   int64_t next_tick() const;
-  // The connection is gone: no request will be sent. The outcome of unanswered requests is unknown
-  // from BreakTime on (ticks).
+  // For an asker whose connection is lost: returns the time (in ticks) from which on the outcome of
+  // its unanswered requests counts as unknown.
   int64_t BreakTime() const;
   void Break(Finished* finished);
 

@@ -22,8 +22,8 @@
 
 namespace stator::link {
 
-// The version of everything that processes say to each other here, requests and answers included.
-// Processes of different versions do not connect.
+// The version of the protocol between processes, requests and answers included. Processes with
+// different versions do not connect.
 inline constexpr uint8_t kProtocolVersion = 1;
 inline constexpr size_t kIdBytes = 16;
 inline constexpr size_t kHelloBytes = 8 + 1 + 4 + kIdBytes + 32;

@@ -26,7 +26,7 @@ constexpr int64_t kRetryMicros = 500'000;
 constexpr int64_t kGuestSilenceMicros = 10'000'000;
 constexpr int64_t kLookAtGuestsMicros = 1'000'000;
 constexpr int64_t kStopMicros = 30'000'000;
-// The most bytes of answers that the asking process does not read.
+// The maximum number of bytes of answers that wait because the asking process does not read them.
 constexpr size_t kMostUnread = 64 << 20;
 constexpr size_t kReadBytes = 256 << 10;
 

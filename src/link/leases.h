@@ -1,4 +1,5 @@
-// How long this process may change something for each process that has handed it work over.
+// The times until which this process may make changes on behalf of the processes that have handed
+// over writes to it.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,17 @@
 
 namespace stator::link {
 
-// The permit of one asking process, renewed while that is heard of. Thread-safe.
+// The permit of one asking process. It is renewed as long as messages of that process arrive.
+// Thread-safe.
 class Lease {
  public:
-  // Extends it to `until`, in ticks of this process; never shortens it.
+  // Extends the permit to `until`, in ticks of this process; never shortens it.
   void Extend(int64_t until);
-  // Ends the permit that was given out if its time has passed. Take then gives out a new one.
+  // Ends the current permit if its time has passed. Take then creates a new one.
   void EndIfLate(int64_t now);
   // Returns the present permit; null if its time has passed.
   kv::FatePtr Take(int64_t now);
-  // Ends it for good: the connection is gone.
+  // Ends the permit for good, because the connection is lost.
   void End();
 
  private:

@@ -21,7 +21,7 @@ class Ownership {
   // This number of lost races within kWindowMicros makes a part contended, for kWindowMicros.
   static constexpr int kLostRaces = 4;
   static constexpr int64_t kWindowMicros = 1'000'000;
-  // Parts that are remembered. Beyond, no further ones become contended.
+  // The maximum number of remembered parts. Further parts do not become contended.
   static constexpr size_t kMostParts = 10'000;
 
   explicit Ownership(std::string self) : self_(std::move(self)) {}
@@ -36,14 +36,14 @@ class Ownership {
     std::string process = {};  // empty: this one
     size_t unit = 0;           // that decided; an index
   };
-  // Returns who should run a write of all these parts that came to this process. The lowest of
-  // those that are contended decides, so all processes that know of the same ones choose the same.
+  // Returns the process that should run a write of all these units. The lowest contended unit
+  // decides, so all processes that know of the same contended units choose the same process.
   Owner OwnerOf(std::span<const kv::Unit> units, int64_t now);
   std::string OwnerOf(const kv::Unit& unit, int64_t now) {
     return OwnerOf({&unit, 1}, now).process;
   }
-  // The owner has answered that others than this process write the part too, or that none does. In
-  // the latter case this process writes directly again.
+  // Notes the owner's answer, whether processes other than this one write to the unit. If none
+  // does, this process writes directly again.
   void Told(const kv::Unit& unit, bool contended, int64_t now);
 
   // At the owner: `asker` has handed a write over. Returns whether any other process, this one

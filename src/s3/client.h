@@ -64,8 +64,8 @@ class Client {
   Status MakeBucket(const std::string& bucket);
 
   Result<Properties> Describe(const std::string& bucket, const std::string& key);
-  // Returns up to `bytes` bytes at `offset`: fewer only at the object's end. `etag` is that of the
-  // object that is meant; empty: any.
+  // Returns up to `bytes` bytes at `offset`; fewer only at the object's end. Fails if the object
+  // does not have the ETag `etag`; empty: any.
   Result<std::string> Get(const std::string& bucket, const std::string& key, uint64_t offset,
                           size_t bytes, const std::string& etag);
   Status Put(const std::string& bucket, const std::string& key, std::string_view body);
@@ -74,12 +74,14 @@ class Client {
   // Returns objects whose keys begin with `prefix`, by key, up to 1000. `from`: Page::next. An
   // answer with another key is refused.
   Result<Page> List(const std::string& bucket, std::string_view prefix, const std::string& from);
-  // Visits all of them, page by page. Ends with the first error, and returns it: kLimitExceeded if
-  // there are more than `most`, as of a server that goes round in circles.
+  // Visits all objects with this prefix, page by page. Ends with the first error and returns it.
+  // kLimitExceeded if there are more than `most`, for example because a broken server returns the
+  // same page again and again.
   Status ListAll(const std::string& bucket, std::string_view prefix, size_t most,
                  FunctionRef<Status(const Object& object)> visit);
 
-  // An object in parts: it appears with CompleteParts. Parts are numbered from 1.
+  // Begins an object that is written in parts, and returns the upload's id. The object appears with
+  // CompleteParts. Parts are numbered from 1.
   Result<std::string> BeginParts(const std::string& bucket, const std::string& key);
   // Returns the part's ETag.
   Result<std::string> PutPart(const std::string& bucket, const std::string& key,
@@ -96,7 +98,8 @@ class Client {
  private:
   struct Request;
   class Connection;
-  // Sends it, again if that may help, and returns a reply with a status below 300.
+  // Sends a request, with retries for errors that may pass, and returns a reply with a status below
+  // 300.
   Result<egress::Reply> Send(const Request& request);
   Result<egress::Reply> SendOnce(const Request& request);
   Error Refused(const Request& request, const egress::Reply& reply) const;

@@ -15,7 +15,8 @@ enum class AuthMode { kOff, kWarn, kEnforce };
 
 struct AccessSettings {
   AuthMode mode = AuthMode::kOff;
-  // The user asked for kOff: by --auth=off, --insecure, or with DynamoDB Local's flags.
+  // True if the user has asked for kOff, by --auth=off, --insecure or DynamoDB Local's flags
+  // (otherwise kOff is only the default).
   bool off_is_said = false;
   std::optional<identity::KeyPair> root;  // of the environment
   std::string root_key_file = "stator-root-key";

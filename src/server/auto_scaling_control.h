@@ -18,8 +18,9 @@
 
 namespace stator::server {
 
-// Does what the call asks for and answers what holds then, as JSON. kResourceNotFound for a table
-// that is not there; kValidation says what is wrong with the body. Waits for the disk, but for GET.
+// Runs a call (GET, PUT or DELETE) and returns the rules that hold afterwards, as JSON.
+// kResourceNotFound for a missing table; kValidation with the fault of the body. Waits for the
+// disk, except for GET.
 Result<std::string> HandleAutoScaling(ops::Environment& env, const std::string& table,
                                       std::string_view method, std::string_view body);
 

@@ -1,4 +1,5 @@
-// Threads that may wait for the store, for the calls of one API beside DynamoDB's.
+// Runs the calls of one API other than DynamoDB's (event source mappings, Auto Scaling) on threads
+// that may wait for the store.
 #pragma once
 
 #include <functional>

@@ -8,7 +8,8 @@
 namespace stator::server {
 namespace {
 
-// A manual clock wakes nobody and the system's may be set: it is looked at this often at least.
+// The longest sleep before the clock is read again: a manual clock wakes no thread, and the
+// system's clock may be set.
 constexpr int64_t kLongestWaitMicros = 1'000'000;
 
 }  // namespace
@@ -52,7 +53,7 @@ bool Chores::stopped() const {
 int64_t Chores::MicrosToWait(int64_t now) {
   int64_t wait = kLongestWaitMicros;
   for (Chore& chore : chores_) {
-    // If the system's clock was set back, the chore is not put off by as much.
+    // If the system's clock was set back, the chore must not wait longer than its interval.
     chore.due_micros = std::min(chore.due_micros, now + chore.interval_micros);
     wait = std::min(wait, chore.due_micros - now);
   }

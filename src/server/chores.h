@@ -24,8 +24,8 @@ class Chores {
     kGentle,  // in the background of requests: yields to them
     kAtOnce,  // somebody waits for the end
   };
-  // One piece of the work, of a fraction of a second, since Stop waits for it. True: there is more
-  // to do now. A piece that fails says false, or RunAll might never end.
+  // Does one piece of the work, in a fraction of a second, because Stop waits for it. Returns true
+  // if there is more to do now. A piece that fails must return false, or RunAll might never end.
   using Work = std::function<bool(Pace pace)>;
 
   explicit Chores(const Clock& clock) : clock_(clock) {}

@@ -63,7 +63,8 @@ Result<fleet::Member> Find(const fleet::Membership& membership, const std::strin
                                      alive.empty() ? "none" : alive));
 }
 
-// Sets or removes the wish. With it go the wishes for servers that are no longer there.
+// Stores (or, without `drain`, removes) the setting that tells server `id` to drain. Also removes
+// such settings of servers that do not exist any more.
 Status Ask(kv::Engine& engine, const fleet::Membership& membership, const std::string& id,
            bool drain) {
   ASSIGN_OR_RETURN(const auto settings, fleet::ReadSettings(engine));

@@ -181,7 +181,7 @@ std::string RenderText(const ClusterReport& report) {
   for (const ClusterReport::Tablet& tablet : report.tablets) {
     fmt::format_to(out, "{:<12}  {:<40}  ", NameOf(tablet.named.tablet), tablet.named.purpose);
     if (tablet.error.empty()) {
-      // Bytes that may be off by more than a tenth, and their keys, are guesses.
+      // If the size may be wrong by more than a tenth, mark bytes and keys as estimates.
       const std::string_view guess = tablet.unsure * 10 > tablet.bytes ? "~" : "";
       fmt::format_to(out, "{:>5}  {:>10}  {:>14}  {:>10}\n", tablet.parts,
                      fmt::format("{}{}", guess, tablet.keys),

@@ -53,8 +53,8 @@ std::string RenderJson(const ClusterReport& report);
 // Tables in columns, for a terminal.
 std::string RenderText(const ClusterReport& report);
 
-// Reads who there is, and watches until everybody has beaten once more, which takes about a second,
-// or for so long: those who have not are dead.
+// Reads the processes of the store, and waits until all of them have written another beat, which
+// takes about a second, but at most `most_micros`. Those without a new beat are dead.
 Result<fleet::Membership> WatchMembership(kv::Engine& engine, const Clock& clock,
                                           int64_t most_micros = fleet::Members::kSilenceMicros);
 

@@ -21,8 +21,8 @@
 namespace stator::server {
 namespace {
 
-// DynamoDB Local's flags. An empty translation drops the flag: it has no meaning here, or is always
-// so.
+// One flag of DynamoDB Local and the flag of Stator that replaces it. If `ours` is empty the flag
+// is dropped: it has no meaning here, or Stator always behaves so.
 struct LocalFlag {
   std::string_view local;
   std::string_view ours;
@@ -309,7 +309,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     result.exit_code = 1;
     return result;
   }
-  // The file is for serve alone: what is wrong in it is nothing to other commands.
+  // Only the command serve reads the settings file, so that an error in the file does not stop
+  // other commands.
   app.set_config("--config", command == "serve" ? "stator.toml" : "",
                  "settings file of serve (stator.toml), whose options stand under [serve]");
   app.config_formatter(std::make_shared<SettingsFile>(*commands.serve, result.serve));

@@ -22,14 +22,14 @@ class FaultControl {
  public:
   // The environment outlives this object.
   explicit FaultControl(ops::Environment& env) : env_(env) {}
-  // From now on the dial is one for all processes of the store. `own` are the rules of this
-  // process's settings, which hold for the tables of which nobody has said anything. The settings
-  // outlive this object's calls. Counts and seeds stay each process's own.
+  // Makes the dial common to all processes of the store. `own`: the rules of this process's
+  // settings, which hold for tables without a common rule. `settings` must outlive this object's
+  // calls. Each process has its own counts and seeds.
   void Share(fleet::SharedSettings& settings, ops::FaultDial::Tables own);
 
   static bool Owns(std::string_view path, std::string_view method);
-  // Does what the call asks for and answers what is set then, as JSON. kValidation says what is
-  // wrong with the body. Waits for the engine if the dial is shared.
+  // Runs a call and returns the faults that are set afterwards, as JSON. kValidation with the fault
+  // of the body. Waits for the engine if several processes share the faults.
   Result<std::string> Handle(std::string_view path, std::string_view method, std::string_view body);
 
  private:
@@ -43,8 +43,8 @@ class FaultControl {
   ops::FaultDial::Tables own_;
 };
 
-// One [[faults]] of stator.toml: the settings of a rule, and `table`. Adds it to *tables.
-// kValidation.
+// Adds one [[faults]] section of stator.toml to *tables. `settings` are those of a rule, and
+// `table`. kValidation if they are invalid.
 Status AddFault(std::vector<ops::FaultSetting> settings, ops::FaultDial::Tables* tables);
 
 }  // namespace stator::server

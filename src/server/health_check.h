@@ -14,8 +14,8 @@ struct HealthCheck {
   bool tls = false;
 };
 
-// Sends GET /health/ready and prints what came: on stdout if the server is ready, else on stderr.
-// Returns 0 if it is ready and 1 if it is not, does not answer within the time, or is not there.
+// Sends GET /health/ready and prints the answer: to stdout if the server is ready, else to stderr.
+// Returns 0 if it is ready; 1 if it is not, does not answer in time, or is not running.
 int Execute(const HealthCheck& check);
 
 }  // namespace stator::server

@@ -89,7 +89,7 @@ void HeatHistories::OnUsage(const ops::Admission::Usage& usage) {
       entries_.try_emplace(TabletOf(usage.resource), Entry{HeatHistory(settings_), false, 0});
   Entry& entry = at->second;
   slot_bytes_ -= entry.history.SlotBytes();
-  // Nobody told of the time in which nothing was used.
+  // Time without use is not reported, so record it as idle.
   entry.history.RecordIdle(usage.from_micros);
   entry.history.Record(usage.to_micros, counts);
   entry.changed = true;

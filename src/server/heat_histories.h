@@ -15,8 +15,8 @@
 
 namespace stator::server {
 
-// Where histories are kept: tablet 1 of Space::kCatalog. Those of one of several processes are its
-// own, and end with it.
+// The tablet of heat histories: tablet 1 of Space::kCatalog. If several processes share a store,
+// each has its own histories in memory, which end with the process.
 //
 //   tablet:4 piece:4, big-endian -> stamp 01 bytes      of the resource's tablet in Space::kItems
 //
@@ -39,11 +39,11 @@ class HeatHistories {
   // processes. Waits for the disk.
   void Keep();
 
-  // Of the resource whose entries are in this tablet of Space::kItems. Before the first use: a map
-  // without units.
+  // Returns the heat map of the table or index whose items or entries are in this tablet of
+  // Space::kItems. If it was never used, the map has no units.
   throughput::HeatMap Map(uint32_t tablet_id, throughput::HeatHistory::Window window) const;
 
-  // Bytes in memory of all of them.
+  // Returns the memory of all histories, in bytes.
   size_t Bytes() const;
 
   // A bound of the bytes that the slots of all histories take. Beyond it the oldest slots of each

@@ -85,7 +85,8 @@ class LocalStore {
     ASSIGN_OR_RETURN(std::shared_ptr<const crypt::FileKeys> keys,
                      OpenFileKeys(settings.encryption));
     ASSIGN_OR_RETURN(engine_, OpenEngine(settings, std::move(keys)));
-    // Servers of the store that are too old for its identities must not be surprised by them.
+    // Refuse to store the first identities while a running server of this store is too old to know
+    // them.
     if (auto* const keeper = engine_->feature_keeper();
         keeper != nullptr && !engine_->capabilities().exclusive) {
       keeper->SetFeatureCheck([this](std::string_view name) { return CheckServers(name); });

@@ -196,8 +196,8 @@ Status Instance::OpenSeal() {
     environment_->seal = Seal(*secret);
     return OkStatus();
   }
-  // A server on a full disk still reads. Its tokens are good until it ends; among several servers
-  // they would not be good at all.
+  // A single server on a full disk must still serve reads. Its tokens are valid until it ends. With
+  // several servers, tokens of one would not be valid at another, so the start fails.
   if (peers_ != nullptr || secret.error().code() == ErrorCode::kCorruption) return secret.error();
   LogWarn("no_secret_stored", {{"error", secret.error().message()},
                                {"effect", "iterators and tokens end with this process"}});
@@ -499,7 +499,8 @@ void Instance::OpenRest() {
     return false;
   });
   chores_->Add("triggers", kTriggersMicros, [this](Chores::Pace pace) {
-    // A move of the clock by days must not make changes too old before they are delivered.
+    // Before a manual clock is moved, deliver the changes that are there: a move by days would make
+    // them too old.
     if (pace != Chores::Pace::kAtOnce || manual_clock_ == nullptr) return false;
     triggers_->Settle(kSettleMicros);
     kinesis_->Settle(kSettleMicros);
@@ -601,7 +602,8 @@ void Instance::BeginDrain() { presence_->BeginStop(); }
 void Instance::StopBackground() {
   if (std::exchange(stopped_, true)) return;
   if (links_ != nullptr) links_->BeginStop();
-  // Calls that wait for an identity provider need not be waited for.
+  // Abort the calls that wait for an identity provider, so that the end of the server does not wait
+  // for them.
   if (iam_ != nullptr) iam_->StopFetching();
   if (triggers_ != nullptr) triggers_->Stop();
   if (kinesis_ != nullptr) kinesis_->Stop();

@@ -75,9 +75,11 @@ class Instance {
 
   // Is not ready from now on, and tells the other processes so. Serves as before.
   void BeginDrain();
-  // Ends the background work and leaves the others. Requests under way go on. Idempotent.
+  // Ends the background work, and tells the other processes of the store that this one leaves.
+  // Running requests go on. Idempotent.
   void StopBackground();
-  // When no request is under way: keeps what is to be kept, and closes the store. Idempotent.
+  // Stores what is still in memory and closes the store. Call it when no request is under way.
+  // Idempotent.
   void Close();
 
   const Clock& clock() const { return *clock_; }

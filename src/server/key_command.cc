@@ -24,7 +24,8 @@ constexpr size_t kMostOutput = 4096;
 
 Error Failed(std::string_view why) { return ValidationError(std::string(why)); }
 
-// A shell that runs a command and writes to a pipe, in a process group of its own.
+// A child process `sh -c COMMAND` in its own process group. This process reads its standard output
+// through a pipe.
 class Shell {
  public:
   static Result<Shell> Start(const std::string& command) {

@@ -7,8 +7,8 @@
 
 namespace stator::server {
 
-// Returns what `command` prints when /bin/sh runs it, for kKeyCommandSeconds at most. kValidation,
-// naming the option that the command is of, if it fails, takes longer or prints much.
+// Runs `command` by /bin/sh, for at most kKeyCommandSeconds, and returns its output. kValidation,
+// with the name of the option that gave the command, if it fails, takes longer or prints too much.
 inline constexpr int kKeyCommandSeconds = 30;
 Result<std::string> ReadFromCommand(const std::string& option, const std::string& command);
 

@@ -38,7 +38,8 @@ using management::Route;
 
 namespace {
 
-// Of calls that wait for the cluster, which may take long while it has trouble.
+// The number of threads for calls that wait for the cluster, which may take long while it has
+// trouble.
 constexpr int kThreadsOnANetwork = 4;
 constexpr size_t kCompressAboveBytes = 4096;
 constexpr int64_t kCostMicros = int64_t{7} * 86'400 * 1'000'000;
@@ -52,11 +53,12 @@ constexpr size_t kMostBodyBytes = 1 << 20;
 constexpr int kReadingThreads = 2;
 // Reads of the past have two, too: nothing else waits behind them.
 constexpr int kPastThreads = 2;
-// Simulations that wait for the one that is played: the last of them waits 10 s.
+// The number of simulations that may wait for the running one. The last of them waits about 10 s.
 constexpr size_t kMaxPlays = 4;
-// Calls of the past that wait for them: the last of them waits some seconds.
+// The number of calls on a table's past that may wait for one of the kPastThreads threads. The last
+// of them waits some seconds.
 constexpr size_t kMostPastCalls = 64;
-// Is read by a client that has closed its side of the connection only.
+// This text reaches only a client that has closed no more than its sending side of the connection.
 constexpr std::string_view kClientLeft =
     "The client closed its side of the connection before the call was made";
 constexpr std::string_view kManagementHeader = "X-Stator-Management";

@@ -79,8 +79,8 @@ class Management {
     std::string engine_name;
     std::string init_dir;
     int64_t started_ticks = 0;
-    // Where several processes serve the store; else null. It outlives the requests. With it go the
-    // process's own settings, for what nobody has set for all.
+    // Set if several processes serve the store; else null. Must outlive the requests. `faults` and
+    // `throttling`: this process's settings, which hold where no common ones are set.
     Peers* peers = nullptr;
     ops::FaultDial::Tables faults = {};
     ops::ThrottlingModes throttling = {};
@@ -108,7 +108,8 @@ class Management {
     const WriteLinks* links = nullptr;           // null: this server forwards no writes
     ops::IsolatedAccounts* isolated = nullptr;   // null: access keys have no accounts of their own
     ops::AccountSnapshots* snapshots = nullptr;  // null: the store cannot go back
-    // What a reset must repeat; empty: nothing, for the store ends with the server.
+    // The name of the store, which the body of a reset must repeat. Empty: the store ends with the
+    // server, and a reset needs no name.
     std::string store_name = {};
     store_backup::Keeper* store_backups = nullptr;  // null: none are made,
     std::string why_no_store_backups = {};          // for this reason
@@ -134,7 +135,7 @@ class Management {
   }
 
  private:
-  // The rows of routes_: all calls, those that set something, and those of the console.
+  // Each adds rows to `routes_`. AddRoutes calls the others, which add the calls of one subject.
   void AddRoutes();
   void AddSettings();
   void AddConsole();
@@ -192,12 +193,14 @@ class Management {
   // not behind a reset.
   WorkerPool scrapes_;
   mutable std::atomic<int64_t> page_bytes_{0};  // of the last page of metrics, as text
-  // Reports: none of them waits behind a reset or a move of the clock.
+  // Threads for reports. They are separate so that a report does not wait for a reset or a move of
+  // the clock.
   WorkerPool reads_;
-  // Simulations, which compute for seconds: one at a time, so that they leave the other processors
-  // and the reports alone.
+  // The thread for simulations, which compute for seconds. It is one, so that they leave the other
+  // processors free.
   WorkerPool plays_;
-  // Reads of the past, which take some 100 ms a page: not in the way of a change that is slow.
+  // Threads for reads of the past, which take some 100 ms a page. They are separate so that slow
+  // changes do not wait for them.
   WorkerPool past_;
   std::atomic<bool> stopping_ = false;
 };

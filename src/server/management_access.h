@@ -1,4 +1,4 @@
-// Access control of management calls: each of them is an action.
+// Access control of management calls: maps each call to the action that the caller must be allowed.
 #pragma once
 
 #include <memory>

@@ -155,7 +155,7 @@ void Metrics::CountError(const api::RequestRecord& record, std::string_view name
 }
 
 void Metrics::OnRequest(const api::RequestRecord& record) {
-  // An ARN's region and account are the client's to invent: the label is the name in it.
+  // Use only the table's name as label: clients could make up ARNs with any Region and account.
   const Result<std::string_view> name = ops::TableNameOf(record.table);
   const std::string_view named = name.ok() ? *name : std::string_view();
   if (!record.error.empty()) return CountError(record, named);

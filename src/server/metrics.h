@@ -1,7 +1,7 @@
 // Prometheus metrics, named after CloudWatch's (docs/metrics.md has the list).
 //
-// What requests and sweeps report is counted here; the capacity of tables and indexes is read from
-// their throughput meters when somebody asks (throughput_metrics.h).
+// Reports of requests and sweeps are counted here. The capacity of tables and indexes is read from
+// their throughput meters at each scrape (throughput_metrics.h).
 #pragma once
 
 #include <prometheus/counter.h>
@@ -26,14 +26,14 @@ namespace stator::server {
 // Thread-safe.
 class Metrics final : public api::RequestObserver {
  public:
-  // `table_exists` keeps names that clients invented out of the labels, and those of tables that
-  // are gone.
+  // Only tables for which `table_exists` returns true become labels: neither names that clients
+  // made up nor deleted tables.
   explicit Metrics(std::function<bool(std::string_view)> table_exists);
   ~Metrics() override;
 
   void OnRequest(const api::RequestRecord& record) override;
 
-  // What the sweeps of expired items did and left.
+  // Takes the report of a sweep: the expired items that it deleted and that remain.
   void OnExpired(const table::ExpirySweeper::Report& report);
 
   // Ends the series of tables that are gone. Render does so too.

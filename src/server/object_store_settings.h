@@ -44,7 +44,7 @@ std::optional<std::string> CheckObjectStore(const ObjectStoreSettings& settings,
 Result<std::unique_ptr<exchange::ObjectStore>> OpenS3(const ObjectStoreSettings& settings,
                                                       const Clock& clock);
 
-// Whether what --backup-dir names is the URL of a bucket: https://HOST/BUCKET[/PREFIX].
+// Returns true if the value of --backup-dir is the URL of a bucket: https://HOST/BUCKET[/PREFIX].
 bool IsUrl(const std::string& place);
 // Opens the folders of such a URL, as OpenS3 does.
 Result<std::unique_ptr<transfer::Folders>> OpenS3Folders(const std::string& url,

@@ -1,4 +1,5 @@
-// Checks of options that several commands have. Internal to the files that declare options.
+// Checks of the values of options, for options that several commands have. Internal to the files
+// that declare options.
 #pragma once
 
 #include <fmt/format.h>
@@ -26,7 +27,8 @@ CLI::Validator WholeNumber() {
       fmt::format("0 - {}", kMost));
 }
 
-// Text of these characters and lengths, such as ARNs and host names consist of; `what` names it.
+// Returns a check that a text has only the characters `allowed` and between `least` and `most` of
+// them. `what` is its name in the error.
 inline CLI::Validator Characters(std::string_view allowed, size_t least, size_t most,
                                  std::string what) {
   return CLI::Validator(

@@ -25,7 +25,8 @@ constexpr int64_t kLastMicros = 3 * 3600 * int64_t{1'000'000};
 constexpr int64_t kColumnSeconds = 300;
 constexpr size_t kMostRows = 256;
 
-// Shares are of what is sure. A sketch of even keys names any of them: those are left out.
+// Renders the hottest keys with their shares, which count only the weight that is certain. If no
+// key is hot the sketch names arbitrary keys; those are left out.
 std::string Keys(std::vector<HeavyKey> keys, double of) {
   std::erase_if(keys, [](const HeavyKey& key) { return !key.IsKnown(); });
   std::stable_sort(keys.begin(), keys.end(),
@@ -78,7 +79,9 @@ throughput::HeatMap LastSeconds(const HeatHistories& heat, const Resource& resou
   return heat.Map(TabletOf(resource), window);
 }
 
-// Units a second that were asked for in the columns of `map`: of the rows of `range`, or of all.
+// Returns the units per second that were asked for, refused ones included, on average over the
+// columns of `map`. Counts the row that begins where `range` begins, or all rows if `range` is
+// null.
 double AskedIn(const throughput::HeatMap& map, Access access, const throughput::KeyRange* range) {
   int64_t halves = 0;
   for (size_t i = 0; i < map.rows.size(); ++i) {
@@ -103,7 +106,8 @@ std::string Refused(const Resource& resource, Access access, Limit limit, int64_
   const throughput::Explanation why = worst.value_or(throughput::Explanation());
   double asked = 0;
   if (limit == Limit::kKeyRange) {
-    // A partition that was split since has parts: the limit is that of each.
+    // A partition that was split since consists of several ones, each with the limit of its own.
+    // Compare with the one that was asked for most.
     for (const throughput::PartitionView& p : partitions)
       asked = std::max(asked, AskedIn(seconds, access, &p.range));
   } else {
@@ -154,7 +158,7 @@ std::string Render(const ops::Environment& environment, const HeatHistories& hea
   out +=
       fmt::format(R"(,"consumed":{},"letPass":{})", Json(model.consumed()), Json(meter.let_pass()));
   if (const auto granted = model.Granted()) {
-    // Of one of several processes: what it may use, as units per second.
+    // If the store has several processes: the units per second that this one may use.
     const throughput::SharedLimits limits = model.Limits();
     out += fmt::format(R"(,"ofThisProcess":{})",
                        Json({(*granted)[0] * limits.whole[0], (*granted)[1] * limits.whole[1]}));

@@ -1,5 +1,5 @@
-// `stator at`, `difference`, `history`, `undo` and `forget`: the management calls on a table's past
-// (past_control.h), asked of a server.
+// The commands `stator at`, `difference`, `history`, `undo` and `forget`: they send the management
+// calls on a table's past (past_control.h) to a server.
 #pragma once
 
 #include <string>

@@ -15,10 +15,10 @@ namespace stator::server {
 namespace {
 
 constexpr auto kEverySecond = std::chrono::seconds(1);
-// So many parts is the work on tables divided into.
+// The number of parts into which the work on tables is divided.
 constexpr uint32_t kParts = 32;
 constexpr std::string_view kChoresTopic = "chores";
-// The cluster answers within that time, or is not there.
+// The cluster must answer within this time; otherwise it counts as unreachable.
 constexpr int64_t kSilenceMicros = 10'000'000;
 // Reads a second apart after which it is plain who beats: a little more than others take for that.
 constexpr int kReadsToJudge = 7;

@@ -23,8 +23,8 @@ namespace stator::server {
 // Thread-safe, but for Start and Stop.
 class Peers {
  public:
-  // `clock` is the machine's. `beat`: endpoint, version and kind of clock. Engine and clock outlive
-  // it.
+  // `clock` must have the machine's time. `beat` has this process's endpoint, version and kind of
+  // clock. Engine and clock must outlive the object.
   Peers(kv::Engine& engine, const Clock& clock, std::string id, fleet::Beat beat);
   ~Peers();
 
@@ -33,17 +33,18 @@ class Peers {
   fleet::Messages& messages() { return messages_; }
   fleet::SharedSettings& settings() { return settings_; }
 
-  // Refuses to go beside processes whose clock is of another kind. Those that are dead, but not for
-  // long, are waited for.
+  // Returns an error if a living process of the store has another kind of clock. Waits for
+  // processes that may have died only recently, until they count as dead.
   Status CheckClocks();
 
-  // Sets `ages` to what the living processes of the store go by, and tells others of it from then
-  // on. Without such processes it stays what it is. Waits a second if there may be some.
+  // Moves `ages` to the latest time that the age clocks of the living processes show, and publishes
+  // its time in this process's beat from then on. If no other process lives, `ages` stays as it is.
+  // Waits about a second if there may be other processes.
   Status ShareAges(AgeClock& ages);
 
-  // Beats and takes its part of the work; then does so every second, and follows settings and calls
-  // `follow`, which may wait, every second. Chores are run whenever another process has run its own
-  // to the end. `chores` outlive it.
+  // Starts the work that is repeated every second: writes this process's beat, takes its part of
+  // the background work, follows settings, and calls `follow`, which may wait. Runs `chores`
+  // whenever another process has run its own completely. `chores` must outlive this object.
   Status Start(Chores& chores, std::function<void()> follow);
   // Gives its work back and leaves. Before the chores and the engine go.
   void Stop();
@@ -51,11 +52,11 @@ class Peers {
   // Whether the background work on a table is this process's now: that of the tablet with the
   // table's items.
   bool IsMine(uint32_t tablet) const;
-  // Runs the chores to the end: here for all tables, whoever's work they are, then in every process
-  // for what only that can do. False if they were stopped before.
+  // Runs the chores completely: here for all tables, also those that are another process's work;
+  // then every other process runs its own. Returns false if the chores were stopped before.
   bool RunChores(Chores& chores);
 
-  // OK, or why this process is of no use now.
+  // Returns OK if this process can serve now, or the reason why it cannot.
   Status Ready() const;
 
  private:

@@ -23,8 +23,8 @@ struct PresenceSettings {
 
 void AddPresenceOptions(CLI::App* app, PresenceSettings* settings);
 
-// Returns HOST:PORT under which others reach a server that listens on `host`. A host that stands
-// for all addresses becomes this machine's first address that is not a loopback.
+// Returns the HOST:PORT under which other machines reach a server that listens on `host`. If `host`
+// means all addresses (0.0.0.0), it uses the first address of this machine that is not a loopback.
 std::string AdvertisedEndpoint(const PresenceSettings& settings, std::string host, uint16_t port);
 
 // Returns the host of HOST:PORT, without the brackets of an IPv6 address; 127.0.0.1 for localhost.

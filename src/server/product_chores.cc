@@ -92,7 +92,8 @@ void AddProductChores(ops::Environment& environment, Metrics& metrics, HeatHisto
     return more;
   });
   chores->Add("streams", kStreamUpkeepMicros, [&environment](Chores::Pace pace) {
-    // Whoever moves the clock wants to see that what is over is gone.
+    // After a move of the clock, trim everything that has expired, because the caller expects it to
+    // be deleted.
     const int64_t trim_step = pace == Chores::Pace::kAtOnce ? 0 : table::kTrimStepMicros;
     if (const Status kept = table::MaintainStreams(environment.store, trim_step); !kept.ok()) {
       LogWarn("stream upkeep will be tried again", {{"error", kept.error().message()}});

@@ -1,4 +1,4 @@
-// The chores that every server has, whoever wires it up.
+// The chores (periodic jobs) that every server has.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace stator::server {
 
-// Ends DELETING tables, lets throughput refill and partitions split, scales capacity, keeps
-// histories, deletes expired items, lets shards age and stream records go. All must outlive the
-// chores' thread.
+// Adds to `chores` the jobs that drop DELETING tables, advance the throughput model (which splits
+// partitions), scale capacity, store heat histories, delete expired items, rotate shards and trim
+// stream records. All arguments must outlive the chores' thread.
 void AddProductChores(ops::Environment& environment, Metrics& metrics, HeatHistories& heat,
                       int64_t ttl_interval_micros, const table::ExpiryDelay& ttl_delay,
                       Chores* chores);

@@ -94,7 +94,7 @@ Result<request_log::HashSecret> SecretOf(const std::string& path,
   return secret;
 }
 
-// Of an existing file: that it is a recording that this version can go on with.
+// Checks that an existing file is a recording to which this version can append.
 Status CheckFormat(std::string_view start, const std::string& path) {
   const std::string_view line = start.substr(0, start.find('\n'));
   const Result<request_log::Record> record = request_log::LineReader().Read(line);
@@ -129,7 +129,7 @@ struct Recorder::File {
 Result<std::unique_ptr<Recorder>> Recorder::Open(RecorderOptions options, table::Store& store,
                                                  const Clock& clock) {
   const std::string& path = options.path;
-  // O_NONBLOCK: a pipe that nobody reads is refused, not waited for.
+  // With O_NONBLOCK a pipe without a reader is refused instead of blocking.
   Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640));
   if (file.get() < 0)
     return Error(ErrorCode::kUnavailable, path + " cannot be opened: " + SystemError());
@@ -297,7 +297,7 @@ bool Recorder::Append(std::string_view lines, const std::vector<size_t>& request
   }
   if (!WriteAll(file_->descriptor.get(), fits)) {
     const std::string error = SystemError();
-    // Of what was written in part.
+    // Cut off the line that was written only in part.
     if (ftruncate(file_->descriptor.get(), file_->size) != 0) {
       LogWarn("recording_cut_off", {{"file", options_.path}});
     }

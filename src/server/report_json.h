@@ -36,7 +36,7 @@ std::string Bound(const ops::Admission::Resource& resource, const throughput::Ke
 // "from":{...},"to":{...}; to is null at the end of the hash space.
 std::string Bounds(const ops::Admission::Resource& resource, const throughput::KeyRange& range);
 
-// Rates of units counted in so many seconds.
+// Return the rates of units that were counted in `seconds`.
 throughput::Rates ConsumedPerSecond(const throughput::HeatUnits& units, double seconds);
 throughput::Rates RefusedPerSecond(const throughput::HeatUnits& units, double seconds);
 
@@ -47,7 +47,8 @@ std::string HeatSeries(const throughput::HeatMap& map,
 std::vector<throughput::HeatUnits> UnitsOf(const std::vector<throughput::HeatMap::Cell>& row);
 std::vector<throughput::HeatUnits> ColumnSums(const throughput::HeatMap& map);
 
-// Of its entries, in Space::kItems: what its heat history goes by.
+// Returns the id of the tablet (in Space::kItems) that has the table's items or the index's
+// entries. Its heat history is stored under this id.
 uint32_t TabletOf(const ops::Admission::Resource& resource);
 // When the table or index was created.
 int64_t BornOf(const ops::Admission::Resource& resource);

@@ -71,7 +71,8 @@ Status ResourcePolicyKeeper::Alter(const std::string& id, Change change) {
     return OkStatus();
   };
   std::optional<Owners> owners;
-  // Of a table that is about to be made it is not known: it counts for the default account.
+  // A table that is about to be created has no known owner: its policy counts for the default
+  // account.
   return identities_.ChangeResource(id, alter, [&](const std::string& resource) {
     if (!owners) owners = AllOwners();
     const auto found = owners->find(resource);

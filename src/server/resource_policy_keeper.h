@@ -28,7 +28,7 @@ class ResourcePolicyKeeper final : public ops::ResourcePolicies,
     return identities_.CheckAccount(account);
   }
 
-  // When no request is under way: waits for the changes that have begun.
+  // Waits for the changes that have begun. Call it when no request is under way.
   void Stop() { changes_.Stop(); }
 
   bool any() const override { return identities_.any_resources(); }

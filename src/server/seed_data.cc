@@ -120,7 +120,7 @@ void DropTable(ops::Environment& environment, Pump& pump, const std::string& nam
 }  // namespace
 
 Result<Seeded> LoadSeedData(ops::Environment& shared, const std::string& directory) {
-  // Tables that are loaded do not have to look as if they were being created.
+  // Tables that are loaded become ACTIVE at once, without the delay of CREATING.
   ops::Settings settings = shared.settings;
   settings.delay_transient_statuses = false;
   ops::Environment environment{shared.store, shared.clock, shared.random, shared.workers, settings};

@@ -5,8 +5,8 @@
 
 namespace stator::server {
 
-// Blocks SIGTERM and SIGINT for the process and serves until one comes, then drains. Returns the
-// exit code; what went wrong is logged in a sentence.
+// Serves until SIGTERM or SIGINT comes, which it blocks for the process, and then drains. Returns
+// the exit code. Errors are logged.
 int Serve(const ServeSettings& settings);
 
 }  // namespace stator::server

@@ -107,8 +107,8 @@ std::string_view EngineName(EngineKind engine);
 // *in_memory: whether --in-memory was given.
 void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory);
 
-// Completes the settings from what was given together. `speaks_as_local`: one of DynamoDB Local's
-// flags was among it. Returns what is wrong, if anything.
+// Completes settings that depend on each other. `speaks_as_local`: one of DynamoDB Local's flags
+// was given. Returns a sentence if the settings contradict each other, else nullopt.
 std::optional<std::string> SettleServe(const CLI::App& serve, bool in_memory, bool speaks_as_local,
                                        ServeSettings* s);
 

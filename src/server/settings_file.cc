@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 9> kSections = {"serve",      "model",   
   Fail(fmt::format("{}:{}: {}", file, where.begin.line, what));
 }
 
-// As one would write it on the command line; none for what has parts.
+// Returns a value as it would stand on the command line; nullopt for a table or an array.
 std::optional<std::string> TextOf(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return fmt::format("{}", number->get());

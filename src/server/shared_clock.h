@@ -31,7 +31,7 @@ class SharedClock {
   // engine.
   Status Move(FunctionRef<Result<int64_t>(int64_t now)> target);
 
-  // For processes with the system's clock: there is no other one any more.
+  // Removes the shared manual clock. Called by processes that use the system's clock.
   static Status Forget(fleet::SharedSettings& settings);
 
  private:

@@ -118,7 +118,7 @@ Status Shares::Step() {
     }
   }
 
-  // Whatever could not be read: a grant ends when its time is up.
+  // Call Receive even if nothing could be read, because the grant must end when its time is up.
   const throughput::ShareHolder::News news =
       holder_.Receive(record ? &*record : nullptr, clock_.TicksMicros());
   if (news.ended) {

@@ -42,21 +42,24 @@ class Shares {
     std::string allocator;  // its name; empty: unknown
   };
 
-  // `admission` has been told to Share, and it and the rest outlive this.
+  // Admission::Share must have been called. All arguments must outlive the object.
   Shares(kv::Engine& engine, ops::Admission& admission, const Clock& clock, Options options);
   ~Shares() { Stop(); }
   Shares(const Shares&) = delete;
   Shares& operator=(const Shares&) = delete;
 
-  // Begins to take part, on a thread of its own: nothing may hold it up, or the grant ends.
+  // Starts a thread that reports this process's use and takes its grants. The thread is separate
+  // because a delay would let the grant expire.
   void Start();
-  // Waits until this process has been granted something; false if it has not in time.
+  // Waits until this process has a grant. Returns false if it has none within `micros`.
   bool WaitForGrant(int64_t micros);
-  // Leaves: what this process had is free at once. Nothing may be used afterwards. Idempotent.
+  // Gives this process's grants back, so that others may have them at once, and stops the thread.
+  // This process may use no capacity afterwards. Idempotent.
   void Stop();
   View view() const;
 
-  // One round, for tests and for Start's thread. An error leaves things to the next round.
+  // Does one round: reports, takes the grant, and allocates if this process is the allocator.
+  // Called by Start's thread and by tests. After an error the next round tries again.
   Status Step();
 
  private:

@@ -1,4 +1,4 @@
-// The management calls on whole-store backups, and what /metrics says of them.
+// The management calls on whole-store backups, and their metrics.
 #pragma once
 
 #include <map>

@@ -1,4 +1,5 @@
-// The secret of a store, with which its processes seal what clients keep for them (base/seal.h).
+// The secret of a store. Its processes use it to seal texts that clients keep and send back, such
+// as page tokens (base/seal.h).
 //
 // Tablet 6 of Space::kCatalog has
 //

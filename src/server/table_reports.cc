@@ -233,8 +233,8 @@ void NameHotKeys(const std::vector<management::HotKeys::Leader>& leaders, const 
   }
 }
 
-// With the date where the picture is longer than a day.
-// With hundredths of a second where a time has them.
+// Formats a time for a picture: with the date if the picture is longer than a day, and with
+// hundredths of a second if the time has them.
 std::string ShortTime(int64_t micros, bool days) {
   micros = std::clamp<int64_t>(micros, 0, kLastTimeMicros);
   const std::string text = FormatTime(micros);

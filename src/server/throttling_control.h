@@ -24,9 +24,8 @@ namespace stator::server {
 class ThrottlingControl {
  public:
   explicit ThrottlingControl(ops::Admission& admission) : admission_(admission) {}
-  // From now on what calls set holds for all processes of the store. `own` are the modes of this
-  // process's settings, which hold where nobody has said anything. The settings outlive this
-  // object's calls.
+  // Makes the modes common to all processes of the store. `own`: the modes of this process's
+  // settings, which hold where no common mode is set. `settings` must outlive this object's calls.
   void Share(fleet::SharedSettings& settings, ops::ThrottlingModes own);
 
   static bool Takes(std::string_view method) {

@@ -21,7 +21,7 @@ using Resource = ops::Admission::Resource;
 constexpr std::array<Access, throughput::kAccesses> kBoth = {Access::kRead, Access::kWrite};
 std::string_view Word(Access access) { return access == Access::kRead ? "read" : "write"; }
 
-// The middle of the name that CloudWatch has for throttle events of a limit.
+// Returns the middle part of CloudWatch's metric name for throttle events of a limit.
 std::string_view Word(Limit limit) {
   switch (limit) {
     case Limit::kProvisioned: return "provisioned_throughput";
@@ -104,7 +104,8 @@ void AddCapacity(const std::vector<Resource>& resources, Access access,
   }
 }
 
-// Of the account's quotas, which are those of DescribeLimits, in percent, as CloudWatch has them.
+// Adds the used percentages of the account's quotas (those of DescribeLimits), as CloudWatch has
+// them.
 void AddUtilization(const std::vector<Resource>& resources, Access access,
                     const throughput::ModelSettings& s, std::vector<MetricFamily>* families) {
   const std::string word(Word(access));

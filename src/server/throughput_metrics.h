@@ -10,8 +10,8 @@
 
 namespace stator::server {
 
-// Read from the meters at the call; requests pay nothing for it. Families without series are left
-// out.
+// Returns the metric families, read from the meters when called, so requests have no cost for them.
+// Leaves out families without series.
 std::vector<prometheus::MetricFamily> ThroughputMetrics(const ops::Environment& environment);
 
 }  // namespace stator::server

@@ -37,9 +37,9 @@ class TransactionSweep {
     int64_t interval_micros = 20'000'000;
     int64_t older_than_seconds = 60;  // younger ones may still be under way
   };
-  // Whether what belongs to the table with this tablet is this process's to sweep.
+  // Returns true if this process sweeps what belongs to the table with the tablet `owner`.
   using IsMine = std::function<bool(uint32_t owner)>;
-  // What the last whole pass of this process saw in its part of the store.
+  // The result of this process's last complete pass over its part of the store.
   struct View {
     uint64_t passes = 0;        // that came to their end; 0: nothing is known yet
     size_t tablets = 0;         // in its part

@@ -12,7 +12,7 @@
 
 namespace stator::server {
 
-// Reads {"principal":"alice","action":"dynamodb:GetItem","resource":"photos",
+// Parses {"principal":"alice","action":"dynamodb:GetItem","resource":"photos",
 // "context":{"dynamodb:LeadingKeys":["alice"],"aws:SourceIp":"192.0.2.7"}}. kValidation, with a
 // sentence, for any other body.
 Result<guard::Question> ReadQuestion(std::string_view body);

@@ -26,7 +26,8 @@ namespace stator::server {
 // Thread-safe, but for Start and Stop.
 class WriteLinks final : public api::Forwarding {
  public:
-  // Binds the port at which the others connect. kUnavailable with a sentence if that fails.
+  // Binds the port to which the other processes connect. kUnavailable with a sentence if that
+  // fails.
   static Result<std::unique_ptr<WriteLinks>> Listen(const PresenceSettings& settings,
                                                     const std::vector<std::string>& hosts);
   ~WriteLinks() override { Stop(); }
@@ -58,7 +59,8 @@ class WriteLinks final : public api::Forwarding {
   explicit WriteLinks(const PresenceSettings& settings) : settings_(settings) {}
   // kWouldBlock if the part is not known from memory.
   Result<kv::Unit> UnitOf(const ops::WrittenItem& item) const;
-  // Says in the beat which of these could be asked, and have not been reached for a while.
+  // Lists in this process's beat those of `peers` that should be reachable but have not been
+  // reached for a while.
   void TellUnreached(const std::vector<link::Peer>& peers, const std::vector<std::string>& warm);
   void Serve(const std::string& asker, std::string request, kv::FatePtr permit,
              link::Hub::Reply reply);
