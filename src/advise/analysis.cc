@@ -86,7 +86,7 @@ struct Analysis::Table {
   // What the last served write of an item cost, by key.
   std::map<std::pair<std::string, std::string>, double> writes;
 
-  // Returns what a write of the item costs, as far as others of it tell, else `average`.
+  // Returns the units that an earlier write of the same item cost, or `average` if there was none.
   double UnitsOf(const request_log::KeyUse& touch, double average) const {
     const auto found = writes.find({touch.partition, touch.sort});
     return found != writes.end() ? found->second : average;
@@ -167,8 +167,8 @@ Analysis::Load* Analysis::LoadOf(Table* table, const std::string& index) {
 void Analysis::AddTable(const request_log::TableDefinition& definition) {
   Table* table = TableOf(definition.name);
   if (table == nullptr) return;
-  // The line of a definition may be up to a second younger than the requests behind it: it does
-  // not move the time, and the replay begins with the first request.
+  // The time in a definition's line may be up to a second later than those of the requests that
+  // follow it. So it does not advance the clock, and the replay begins with the first request.
   TableReport& report = table->report;
   for (request_log::IndexDefinition& before : report.definition.indexes) {
     const auto same = [&](const request_log::IndexDefinition& index) {
@@ -333,7 +333,8 @@ void Analysis::AddRead(const Request& request, int64_t now, Table* table) {
     }
   }
   if (request.index.empty()) return;
-  // More names than a table can have indexes: somebody made them up.
+  // A table cannot have this many indexes, so the recording is not from a server. Ignore further
+  // names.
   if (report.indexes.size() >= kMostIndexes && !report.indexes.contains(request.index)) return;
   IndexUse& use = report.indexes[request.index];
   ++use.reads;

@@ -66,7 +66,8 @@ struct ResourceReport {
   std::array<int64_t, throughput::kAccesses> refused{};    // whose units are known
   // For the key with the highest peak, where one partition does not hold it.
   std::array<throughput::SpreadPlan, throughput::kAccesses> spread;
-  // A server's words on that key; absent where the replay has another hottest one, or none.
+  // A server's explanation of that key (Replay::Tell); absent if another key was hottest in the
+  // replay, or none.
   std::array<std::optional<throughput::Explanation>, throughput::kAccesses> told;
   double strong_units = 0;  // read units by consistency
   double eventual_units = 0;

@@ -17,11 +17,12 @@ struct Command {
   bool json = false;
 };
 
-// Reads lines to the end of `in`. Lines that are no records are counted. kValidation if the first
-// line is no header of a recording that this version reads: the file is something else.
+// Reads the lines of `in` into `analysis`. Counts lines that are no records. kValidation if the
+// first line is not the header of a recording that this version can read.
 Status ReadRecording(std::istream& in, const std::string& name, Analysis* analysis);
 
-// Prints the report to standard output. The exit code; errors go to standard error.
+// Runs the command and prints the report to standard output, errors to standard error. Returns the
+// exit code.
 int Execute(const Command& command);
 
 }  // namespace stator::advise

@@ -99,13 +99,13 @@ CostSummary CostMeter::Finish(int64_t start_micros, int64_t end_micros) {
   out.seconds = SecondsOf(start_micros, end_micros);
   if (!minute_) return out;
   PassTo(MinuteOf(end_micros));
-  // The last minute is not over, nor is the first one of a short recording.
+  // The last minute is incomplete, and so is the only one of a short recording.
   const double rest = SecondsOf(*origin_micros_ + *minute_ * kMinute, end_micros);
   if (rest >= 30 || !capacity_) CloseMinute(std::clamp(rest, 1.0, 60.0));
   out.average = {served_.read / out.seconds, served_.write / out.seconds};
   CloseSecond();
-  // A short recording has no whole minute, and its last second is not over, so that its average may
-  // be above its busiest second; no minute's is.
+  // A short recording has no complete minute, and its last second is incomplete. So its average may
+  // exceed its busiest second, which no minute's average does: limit it.
   const Rates asked{asked_.read / out.seconds, asked_.write / out.seconds};
   busiest_ = {std::min(busiest_second_.read, std::max(busiest_.read, asked.read)),
               std::min(busiest_second_.write, std::max(busiest_.write, asked.write))};

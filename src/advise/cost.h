@@ -25,13 +25,15 @@ struct CostSummary {
   // Average capacity under auto scaling, each minute at least the units used in it: unused capacity
   // of earlier minutes is no plan.
   throughput::Rates scaled;
-  // The busiest minute at the target utilisation, and at least the busiest second.
+  // The capacity for fixed provisioning: the busiest minute divided by the target utilisation, but
+  // at least the busiest second.
   throughput::Rates fixed;
 };
 
 class CostMeter {
  public:
-  // Times do not go back. `refused`: the units were asked for and not used.
+  // Adds units at a time, which must not go back. `refused`: the units were asked for but not
+  // consumed.
   void Add(int64_t at_micros, throughput::Access access, double units, bool refused = false);
   // `end_micros`: of the whole recording.
   CostSummary Finish(int64_t start_micros, int64_t end_micros);

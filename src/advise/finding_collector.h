@@ -51,8 +51,8 @@ class FindingCollector {
   static bool MovesOn(const KeyLoadSummary& keys, Access access);
   // A sentence on the entries of an index that are large because of its projection, or nothing.
   std::string NarrowerText(const ResourceReport& resource) const;
-  // A sentence on the plan of throughput/suffixes.h for so many units of the key; empty where it
-  // needs no suffix.
+  // Returns a sentence on the plan (throughput/suffixes.h) for a key that takes `units`; empty if
+  // it needs no suffixes.
   std::string SpreadText(std::string_view key, double units, Access access,
                          const throughput::SpreadPlan& plan) const;
   void Suffixes(const ResourceReport& resource);

@@ -1,4 +1,4 @@
-// What a recording says about its tables: findings, each with its evidence. Pure.
+// Makes findings on the tables of a recording, each with its evidence. Pure.
 #pragma once
 
 #include <optional>

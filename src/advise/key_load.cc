@@ -21,7 +21,8 @@ constexpr size_t kSortKeys = 64;    // collections whose sort keys are watched
 constexpr size_t kLeaders = 64;
 constexpr int64_t kStretchSeconds = 10;
 
-// -1, 0 or 1. Numbers by value, as far as a double tells them apart; everything else by its bytes.
+// Compares two keys; returns -1, 0 or 1. Numbers are compared by value, with the precision of a
+// double, other keys by bytes.
 int Compare(std::string_view a, std::string_view b) {
   if (a.starts_with("N:") && b.starts_with("N:")) {
     double x = 0, y = 0;

@@ -15,11 +15,11 @@
 
 namespace stator::advise {
 
-// Of a key as recordings write it; spread evenly over 64 bits.
+// Returns a hash of a key as recordings write it, spread evenly over 64 bits.
 uint64_t HashOfKey(std::string_view key);
 
-// How many different values were seen, in 4 KB: HyperLogLog (Flajolet and others, 2007) with linear
-// counting while there are few. About 2% off.
+// Estimates the number of different values in 4 KB of memory, with an error of about 2%:
+// HyperLogLog (Flajolet and others, 2007), with linear counting while there are few.
 class DistinctCounter {
  public:
   void Add(uint64_t hash);
@@ -30,7 +30,8 @@ class DistinctCounter {
   std::array<uint8_t, size_t{1} << kBits> registers_{};
 };
 
-// Whether a sequence of keys goes up. Only of plain keys: the hashed ones have lost their order.
+// Counts how often a sequence of keys rises. Works for plain keys only: hashed ones have lost their
+// order.
 struct Trend {
   std::string last;
   int64_t up = 0;
@@ -63,8 +64,8 @@ struct KeyLoadSummary {
   double peak_key_per_second = 0;  // of one key, in its busiest second
   std::string peak_key;
   int64_t peak_key_micros = 0;
-  // Of the keys that had half of the units in some stretch of ten seconds: how many others
-  // followed, and how many of them had been there before.
+  // A leader is a key that had half of the units in a stretch of ten seconds. `leaders`: how often
+  // another leader followed. `leaders_again`: how often that one had been a leader before.
   int64_t leaders = 0;
   int64_t leaders_again = 0;
   SuffixUse suffixes;  // of the key with most units among those that have suffixes

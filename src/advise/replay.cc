@@ -29,7 +29,7 @@ throughput::ModelSettings Settings() {
   return settings;
 }
 
-// Any capacity that the quotas forbid is cut: the file may be anybody's.
+// Limits a recorded capacity to the quotas, because the file may come from anywhere.
 double Quota(double units) { return std::clamp(units, 1.0, 40000.0); }
 
 ResourceDefinition OfTable(const request_log::TableDefinition& table) {
@@ -62,8 +62,8 @@ ResourceDefinition OfIndex(const request_log::TableDefinition& table,
   return out;
 }
 
-// A plain string is where a server puts it; what else there is, somewhere else that is always the
-// same.
+// Returns the hash of a recorded key. For a plain string it is the hash that a server uses, so the
+// key is in the same place. For other keys it is another hash, which is always the same.
 uint64_t PlaceOf(std::string_view key) {
   return key.starts_with("S:") && key.find('\x1f') == std::string_view::npos
              ? throughput::HashOfStringKey(key.substr(2))

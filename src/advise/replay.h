@@ -1,7 +1,7 @@
-// Plays recorded requests on the throughput model: what would have been throttled under the
-// capacity that the tables had. Partitions are those of new tables of that size and capacity, keys
-// are placed by a hash of their own, and refused requests are not tried again. Bounded memory,
-// deterministic. Not thread-safe.
+// Plays recorded requests on the throughput model, to find what would have been throttled with the
+// capacity that the tables had. It differs from a server: partitions are those of new tables of the
+// same size and capacity, keys other than plain strings get another hash, and refused requests are
+// not repeated. Bounded memory, deterministic. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -36,12 +36,12 @@ class Replay {
   // Times do not go back.
   void Define(const request_log::TableDefinition& table, int64_t now_micros);
   void Add(const request_log::Request& request, int64_t now_micros);
-  // Explains a hot key, as recorded, as a server does: by the worst second that refused, or else by
-  // the busiest one. nullopt: another key was hotter, or none was hot. An empty `index` is the
-  // table.
+  // Returns a server's explanation of a hot key (in its recorded form): of the worst second in
+  // which the key was refused, or else of the busiest second. nullopt: another key was hotter, or
+  // no key was hot. An empty `index` means the table.
   std::optional<throughput::Explanation> Tell(const std::string& index, std::string_view key,
                                               throughput::Access access);
-  // How to spread one key of which nothing is told.
+  // Returns how to spread a key for which Tell returns nothing.
   throughput::SpreadPlan Spread(const std::string& index, std::string_view key,
                                 throughput::Access access, double units_per_second) const;
   ReplaySummary Finish();
@@ -50,7 +50,8 @@ class Replay {
   struct Part {
     std::unique_ptr<throughput::Resource> resource;
     throughput::ResourceDefinition definition;
-    // The busiest second that one partition had, if it came near the partition's maximum.
+    // For each access: the busiest second of any partition, if its demand came near the partition's
+    // maximum.
     std::array<std::optional<throughput::Explanation>, throughput::kAccesses> busiest = {};
     double entry_units = 0;  // of an index that projects more than keys: of `entries` writes
     int64_t entries = 0;

@@ -16,7 +16,8 @@
 namespace stator::api_client {
 namespace {
 
-// A page of 1 MB of items in JSON, with every character escaped.
+// The maximum size of a reply: enough for a page of 1 MB of items in JSON with every character
+// escaped.
 constexpr size_t kMostReply = 16 << 20;
 constexpr size_t kMostShown = 2000;  // bytes of a refusal
 
@@ -118,7 +119,7 @@ Result<egress::Reply> Client::Send(std::string_view operation, std::string_view 
 }
 
 Result<std::string> Client::Call(std::string_view operation, std::string_view body) {
-  // The patience begins with the call: the connection may have rested.
+  // The time for retries begins with the call, not with the last use of the connection.
   backoff_.Succeeded();
   for (;;) {
     Result<egress::Reply> reply = Send(operation, body);

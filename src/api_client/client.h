@@ -74,14 +74,14 @@ class Client {
   // kValidation with a RefusalPayload: the server refused. kUnavailable: the patience is over, the
   // connection is not trusted, or the pause was ended. Blocks.
   Result<std::string> Call(std::string_view operation, std::string_view body);
-  // For callers that repeat a part of a request: waits as before a repetition. kUnavailable if the
-  // patience is over, with `why`.
+  // For callers that repeat a part of a request themselves: waits as long as Call does before a
+  // retry. kUnavailable with `why` if the time for retries is over.
   Status PauseBeforeRetry(const std::string& why);
   // Ends a series of PauseBeforeRetry.
   void Succeeded() { parts_.Succeeded(); }
 
   const Endpoint& endpoint() const { return endpoint_; }
-  // How many calls were repeated so far.
+  // Returns the number of retries so far.
   int64_t retries() const { return repeated_; }
 
  private:

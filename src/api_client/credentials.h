@@ -25,10 +25,11 @@ Variables ProcessEnvironment();
 // An empty profile changes nothing.
 Variables WithProfile(Variables variables, std::string profile);
 
-// The key is that of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else of the
-// profile (AWS_PROFILE, `default`) in the credentials or config file, else one made up. The Region
-// is that of AWS_REGION, AWS_DEFAULT_REGION, the profile, us-east-1. kValidation if half a key is
-// given, or a named profile has none. Reads files.
+// Finds an access key and a Region. The key comes from the first of: AWS_ACCESS_KEY_ID,
+// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; the profile (AWS_PROFILE or `default`) in the
+// credentials or config file; a made-up key. The Region comes from the first of: AWS_REGION,
+// AWS_DEFAULT_REGION, the profile, us-east-1. kValidation if only half of a key is given, or a
+// named profile has none. Reads files.
 Result<Credentials> FindCredentials(const Variables& variables);
 
 }  // namespace stator::api_client

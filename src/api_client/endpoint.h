@@ -32,8 +32,9 @@ struct EndpointOptions {
 std::string EndpointText(const std::string& given, const Variables& variables);
 // Returns the URL in `text`. kValidation, with a sentence for people, if it is none or has a path.
 Result<egress::Url> ParseEndpoint(std::string_view text);
-// Without a URL it is that of AWS_ENDPOINT_URL_DYNAMODB, of AWS_ENDPOINT_URL, else
-// http://127.0.0.1:8000. kValidation with a sentence for people. Reads files.
+// Finds endpoint, Region and access key. Without a URL in `options` it uses that of
+// AWS_ENDPOINT_URL_DYNAMODB, of AWS_ENDPOINT_URL, or http://127.0.0.1:8000. kValidation with a
+// sentence for people. Reads files.
 Result<Endpoint> FindEndpoint(const EndpointOptions& options, const Variables& variables);
 
 // Returns the endpoint of DynamoDB Streams beside one of DynamoDB: the service has a host of its

@@ -44,9 +44,9 @@ Status WriteEach(api_client::Client& client, const std::string& table,
   return OkStatus();
 }
 
-// Returns the requests that the server has left out, as the text between the brackets; empty: none.
-// All of them are of the table that was asked for, whatever the answer calls it: by its name where
-// the request had an ARN.
+// Returns the UnprocessedItems of an answer, as the text between the brackets; empty if there are
+// none. All of them belong to the requested table. The answer may call it by its name although the
+// request had its ARN.
 Result<std::string> LeftOut(const std::string& answer, size_t* count) {
   const Error odd(ErrorCode::kUnavailable, "the answer to BatchWriteItem is not what it should be");
   simdjson::dom::parser parser;

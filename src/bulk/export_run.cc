@@ -294,7 +294,8 @@ class Export {
   std::vector<std::unique_ptr<AppendedFile>> outputs_;
   int64_t begun_items_ = 0;
   Mutex mutex_;
-  // The threads change parts of them under the mutex; their lengths and the columns stay.
+  // The threads change these under the mutex. The lengths of the vectors and the columns do not
+  // change.
   ExportState state_;
   int64_t plain_bytes_ = 0;
   std::map<std::string, std::string> types_;

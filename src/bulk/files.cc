@@ -110,7 +110,7 @@ Status AppendedFile::Append(std::string_view text) {
     return Error(ErrorCode::kUnavailable, path_ + ": could not be cut after an error before");
   const Status written = WriteAll(path_, fd_, text);
   if (!written.ok()) {
-    // Its part that was written must not stand before a later text.
+    // Cut off the part of `text` that was written, so that a later text does not follow it.
     const auto end = static_cast<off_t>(bytes_);
     if (ftruncate(fd_, end) != 0 || lseek(fd_, end, SEEK_SET) < 0) broken_ = true;
     return written.error();

@@ -31,8 +31,8 @@ struct InputOptions {
 // directory without data files, and an export of which a file of the manifest is missing.
 Result<std::vector<std::string>> FilesOf(const std::string& path);
 
-// Visits the items of a file in order (exchange::VisitItem). gzip and zstd are known by their first
-// bytes. kUnavailable if the file cannot be read, or `stopped` said so.
+// Visits the items of a file in order (exchange::VisitItem). Recognizes gzip and zstd by their
+// first bytes. kUnavailable if the file cannot be read, or `stopped` returned true.
 Status ReadFileItems(std::unique_ptr<InputFile> file, const std::string& path,
                      const InputOptions& options, const model::KeySchema& key,
                      exchange::VisitItem visit, int64_t* plain_bytes,

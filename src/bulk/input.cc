@@ -76,7 +76,8 @@ exchange::Compression CompressionOf(std::string_view beginning) {
   return exchange::Compression::kNone;
 }
 
-// Whether the object is {"Item":{...}}. A plain item is none: its key is no map.
+// Returns true if the document is a wrapped item, {"Item":{...}}. A plain item never looks like
+// this, because its key attribute is not a map.
 bool IsWrapped(simdjson::dom::element document) {
   simdjson::dom::object object;
   simdjson::dom::element item;

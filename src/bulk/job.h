@@ -42,8 +42,8 @@ api_client::Pause MakePause(const StopFlag& stop);
 std::unique_ptr<api_client::Client> MakeClient(const api_client::Endpoint& endpoint,
                                                const Surroundings& around);
 
-// Runs `work(0)` to `work(count - 1)` on a thread each. Returns the first error, and tells the
-// others to stop.
+// Runs `work(0)` to `work(count - 1)`, each on its own thread, and waits for them. After an error
+// it sets `stop` for the others. Returns the first error.
 Status RunTogether(size_t count, StopFlag& stop, const std::function<Status(size_t)>& work);
 
 }  // namespace stator::bulk

@@ -14,7 +14,8 @@ namespace {
 
 using Element = simdjson::dom::element;
 
-// Returns the answer; nothing, with a note, if the operation is not there or not allowed.
+// Calls an operation and returns its answer. If the server does not support the operation or the
+// caller may not use it, adds a note and returns nullopt.
 Result<std::optional<std::string>> Ask(api_client::Client& client, std::string_view operation,
                                        const std::string& body, const std::string& what,
                                        std::vector<std::string>* notes) {

@@ -89,7 +89,8 @@ Status Follower::Refresh() {
 Result<std::string> Follower::IteratorOf(const FollowedShard& shard, const Clients& clients) {
   const LiveState state = progress_.state();
   const int64_t behind = around_.clock.NowMicros() - state.safe_micros;
-  // Where nothing was read there is no position by which the server could tell a gap.
+  // If nothing was read from the shard yet, there is no position from which the server could detect
+  // trimmed records. So the age decides.
   if (shard.position.empty() && behind > kMostBehind) {
     return RecordsTrimmed(
         fmt::format("the target was last known to be whole {} hours ago", behind / 3'600'000'000));

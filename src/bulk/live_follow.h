@@ -21,12 +21,13 @@ namespace stator::bulk {
 // Returns the shards of a stream. A parent may be listed before or after its children.
 Result<std::vector<ListedShard>> ListShards(api_client::Client& streams, const std::string& stream);
 
-// Why the target is right in the end. The scan is applied whole before the first record, and the
-// records begin before the scan. So a record may be older than the item that the scan has put, and
-// undo it for a while; but every write since the scan began has a record, and the records of a key
-// are applied in their order: a key is in one shard at a time, and a shard's parent is read first.
-// So the last thing that is done to a key is its last record, a delete included, and a key without
-// a record has what the scan saw. For the same reason a run may begin again at an earlier record.
+// Why the target equals the source in the end: the scan is applied completely before the first
+// record, and the records begin before the scan. So a record may be older than the item that the
+// scan has put, and undo it for a while. But every write since the scan began has a record, and the
+// records of a key are applied in their order: a key is in one shard at a time, and a shard's
+// parent is read first. So the last thing that is done to a key is its last record, a delete
+// included, and a key without a record has what the scan saw. For the same reason a run may begin
+// again at an earlier record.
 class Follower {
  public:
   // The references must outlive the object.

@@ -149,7 +149,7 @@ class Live {
                     settings_.target.url.origin(), settings_.table));
   }
 
-  // Finds the source's stream, or enables it if that was asked for, and notes its shards.
+  // Finds the source's stream, or enables it if settings.enable_stream, and notes its shards.
   Status PrepareStream() {
     if (!settings_.follow || !progress_->state().stream.empty()) return OkStatus();
     ASSIGN_OR_RETURN(LateSettings late, LateSettingsOf(source_.description));

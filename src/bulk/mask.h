@@ -29,20 +29,20 @@ namespace stator::bulk {
 // Immutable, so it may be used by several threads.
 class Mask {
  public:
-  // Reads the rules and the secret that they name. kValidation with the file and the line for a
-  // rule that is none.
+  // Reads the rules from a file, and the secret that they name. kValidation, with file and line,
+  // for an invalid rule.
   static Result<Mask> Load(const std::string& path);
   // `secret` is that of hash and fake; `file` is for messages.
   static Result<Mask> Parse(std::string_view rules, std::string secret, const std::string& file);
 
-  // kValidation if a rule would take a key attribute away or make keys equal.
+  // Returns kValidation if a rule would remove a key attribute or make different keys equal.
   Status CheckKeys(const model::KeySchema& key) const;
   // Returns the item with all rules applied in their order. An attribute that is not there is not
   // made.
   std::string Apply(model::ItemView item) const;
-  // Says the same for the same rules and secret, and nothing about the secret.
+  // Returns a text that is equal for equal rules and secret. It does not reveal the secret.
   const std::string& fingerprint() const { return fingerprint_; }
-  // Returns 32 bytes that only those with the secret know; empty without one.
+  // Returns 32 bytes that are derived from the secret; empty without a secret.
   std::string SealKey() const;
   bool empty() const { return rules_.empty(); }
 
@@ -56,8 +56,8 @@ class Mask {
     Fake fake = Fake::kName;
     std::string constant;  // an encoded value
   };
-  // Applies a rule to the value that the rest of its path, from `step`, leads to. True: the value
-  // is to be taken out.
+  // Applies a rule to the value to which the rest of its path, from `step` on, leads. Returns true
+  // if the caller must remove the value.
   bool Apply(const Rule& rule, size_t step, model::Node* node) const;
   std::string Masked(const Rule& rule, model::ValueView value) const;
 

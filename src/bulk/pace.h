@@ -15,8 +15,8 @@ class Pace {
   // `per_second`: 0 is no limit.
   Pace(const Clock& clock, int64_t per_second) : clock_(clock), per_second_(per_second) {}
 
-  // Counts units that were spent. Returns how long the caller is to wait before it spends more:
-  // until all units so far would have come one after the other.
+  // Counts `units` as spent. Returns the microseconds that the caller must wait before it spends
+  // more, so that the average stays at the allowed units per second.
   int64_t Spend(double units) {
     if (per_second_ <= 0) return 0;
     const auto micros = static_cast<int64_t>(units * 1e6 / static_cast<double>(per_second_));

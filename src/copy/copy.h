@@ -25,8 +25,8 @@ struct Options {
   size_t in_flight = 64;      // the number of writes under way
   size_t mark_items = 5'000;  // the number of items between two updates of the marker
   int attempts = 20;          // for one write that fails temporarily
-  // Called after each step that a later run would not repeat, with the current table and the number
-  // of items that this run has read from it. Its error ends the copy.
+  // Called after each step that a later run need not repeat, with the current table and the number
+  // of items that this run has read from it. If it returns an error, the copy ends.
   std::function<Status(const std::string& table, int64_t items)> progress;
 };
 

@@ -27,9 +27,9 @@ class Writer {
   // Waits for the writes under way.
   ~Writer();
 
-  // Adds an item; items come in the order of their keys, or durable_to means nothing. Of two items
-  // of one key one stays. Waits while too many writes are under way.
-  // An error means that some items could not be written.
+  // Adds an item. Items must come in the order of their keys, or durable_to() has no meaning. If
+  // two items have the same key, one of them is kept. Waits while too many writes are under way. An
+  // error means that some items could not be written.
   Status Add(std::string_view key, std::string_view item);
   // Waits until all items are durable.
   Status Finish();

@@ -1,4 +1,5 @@
-// Failures of a job for its bucket, with S3's words. A code that is empty is none.
+// The failures of a job that its bucket causes, with the codes and words of S3. An empty code means
+// that there is no failure.
 #pragma once
 
 #include <string>

@@ -25,7 +25,8 @@ struct PutRecord {
 class RecordReader {
  public:
   explicit RecordReader(const Codec& codec) : codec_(codec) {}
-  // kCorruption: what follows the text cannot be understood. Any other error: it is no record.
+  // Read a record from one document. kCorruption: the text behind this document cannot be parsed
+  // either. Any other error: the document is not a record.
   Result<PutRecord> ReadJson(std::string_view text);
   Result<PutRecord> ReadIon(std::string_view text);
 

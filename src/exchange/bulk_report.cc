@@ -99,7 +99,8 @@ Status WritePart(kv::Engine& engine, ObjectStore& objects, ReportType type, Bulk
   BulkJob::Report& report = ReportOf(next, type);
   report.parts += 1;
   report.pending = report.pending_bytes = 0;
-  // After a crash between the two the same object is written again.
+  // Write the object first and store the job afterwards. After a crash in between, the next run
+  // writes the same object again.
   TRY(WriteObject(objects, job->output_bucket, BulkKeyOf(*job, PartName(type, report.parts)),
                   text));
   kv::Batch batch;

@@ -37,13 +37,13 @@ std::string BulkKeyOf(const BulkJob& job, std::string_view object);
 // Returns the key of the record that says that a bulk put is to be cancelled.
 std::string CancelKeyOf(std::string_view id);
 
-// Adds lines to the batch, unless the output does not want them, and counts them in *job.
+// Adds report lines to the batch, if the job's output wants this type, and counts them in *job.
 void AddLines(ReportType type, std::string_view lines, int64_t count, BulkJob* job,
               kv::Batch* batch);
-// Writes the pending lines of a type as an object, if there are any. *job, which is as the store
-// has it, follows. Blocks.
+// Writes the pending lines of a type as an object, if there are any. *job must be equal to the
+// stored job; both are updated. Blocks.
 Status WritePart(kv::Engine& engine, ObjectStore& objects, ReportType type, BulkJob* job);
-// Writes the manifest of a job whose last state this is.
+// Writes the manifest of a job; `job` must be its final state.
 Status WriteManifest(ObjectStore& objects, const BulkJob& job, std::string_view arn,
                      std::string_view status);
 // Adds to the batch that nothing is left of a job but its record.

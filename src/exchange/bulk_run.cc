@@ -204,11 +204,12 @@ BulkRun::Cost BulkRun::CostOf(const table::Table& table, const PutRecord& record
                               std::string_view key) const {
   Cost cost;
   cost.items = record.item.size();
-  // The item, its image in each index, in the stream and in the log.
+  // The size of the item, times its copies: in the table, in each index, in the stream and in the
+  // change log.
   cost.written = record.item.size() * (table.descriptor.indexes.size() + 3);
   if (record.holds == nullptr) return cost;
-  // A write in between may change it: the bounds are about right then. An error comes again, with
-  // the batch.
+  // A concurrent write may change the old item; then the bounds are only approximate. An error is
+  // not reported here: it comes again with the batch.
   std::string old_item;
   const Result<bool> found = place_.store.Get(table, key, kv::Tier::kAny, &old_item);
   if (found.ok() && *found) cost.read = old_item.size();

@@ -30,16 +30,17 @@ struct BulkPlace {
   std::function<void(const BulkJob&)> show;  // the job as it is durable
 };
 
-// Holds some megabytes, and the old images of one batch. For one thread, which waits.
+// Uses some megabytes of memory, and the old images of one batch. Not thread-safe; its calls block.
 class BulkRun {
  public:
-  // The table's items of one batch at most, and of one in which conditions can fail and be reported
-  // with the items that were there.
+  // The maximum number of items in a batch (kBatchItems), and in a batch whose failed conditions
+  // are reported with the old items (kReportedItems).
   static constexpr size_t kBatchItems = 64;
   static constexpr size_t kReportedItems = 16;
   static constexpr size_t kBatchBytes = 1 << 20;
-  // Bytes that one batch writes, with indexes, stream and log; that its conditions read of old
-  // items; and that its lines of output show, at most. One item alone may have more.
+  // Bounds of one batch, in bytes: what it writes, with indexes, stream and change log
+  // (kWrittenBytes); what its conditions read of old items (kReadBytes); what its lines of output
+  // show (kShownBytes). A batch of one item may exceed them.
   static constexpr size_t kWrittenBytes = 4 << 20;
   static constexpr size_t kReadBytes = 1 << 20;
   static constexpr size_t kShownBytes = 1 << 20;
@@ -92,11 +93,13 @@ class BulkRun {
   Status Flush();
   Status WriteEntries(Outcome* outcome);
   Status TryWrite(const table::TablePtr& table, Outcome* outcome);
-  // Decides what becomes of the entries.
+  // Decides for each entry whether its condition holds. Returns the changes to write and fills
+  // `outcome`.
   Result<std::vector<table::Change>> Decide(const table::Table& table,
                                             const std::vector<model::ItemView>& old_items,
                                             Outcome* outcome) const;
-  // Makes the job of the outcome, and adds it and the output to the batch.
+  // Sets the outcome's job: the position and the counts after this batch. Adds the job's record and
+  // the lines of output to `batch`.
   void FillBatch(Outcome* outcome, kv::Batch* batch) const;
   std::string ConditionLine(const Entry& entry, model::ItemView old_item) const;
   Result<table::TablePtr> Table() const;

@@ -24,13 +24,14 @@ class Unpacker {
 // Not thread-safe.
 class ByteSource {
  public:
-  // `stopped` is asked before each piece is read or decompressed. It may be null: never.
+  // Calls `stopped` before each piece is read or decompressed; if it returns true, More fails.
+  // Null: never stopped.
   ByteSource(std::unique_ptr<transfer::ObjectReader> object, Compression compression,
              std::function<bool()> stopped);
   ~ByteSource();
-  // Appends more bytes to *out, some 100 KB of them. False: there are no more. kCorruption if the
-  // object is not what its compression says, or is damaged; kUnavailable if it cannot be read, or
-  // the reader is stopped.
+  // Appends the next bytes, about 100 KB, to *out. Returns false at the end of the object.
+  // kCorruption if the object is damaged or not compressed as stated; kUnavailable if it cannot be
+  // read, or `stopped` returned true.
   Result<bool> More(std::string* out);
   // The plain bytes so far.
   int64_t bytes() const { return bytes_; }

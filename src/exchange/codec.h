@@ -36,12 +36,13 @@ struct CompiledFilter {
 struct Codec {
   // Appends {"name":{"S":"..."},...}.
   void (*append_json)(std::string* out, model::ItemView item) = nullptr;
-  // Reads such an object. An error, returned or in the last argument: it is no item.
+  // Reads an item from JSON. An error, returned or in *value_error, means that the JSON is not an
+  // item.
   Status (*read_json)(simdjson::dom::element json, std::string* encoded,
                       std::optional<Error>* value_error) = nullptr;
-  // Whether the table would take the item, in the service's words.
+  // Returns OK if the table would accept the item, else the service's error.
   std::function<Status(const table::Table& table, model::ItemView item)> check_item;
-  // Whether the account may have one more table like this.
+  // Returns OK if the account may have one more table like this.
   std::function<Status(const table::TableDescriptor& table)> check_table;
   // Returns the condition of a record; kValidation, in the words of PutItem, if PutItem would not
   // take it.

@@ -34,7 +34,8 @@ Error NoBucket(const std::string& bucket) {
                fmt::format("There is no bucket {} in the object store.", bucket));
 }
 
-// Renames the object to its name when it is whole, and removes what is not.
+// Writes an object under a temporary name. Gives it its name when it is complete; removes an
+// incomplete one.
 class WholeWriter final : public ObjectWriter {
  public:
   WholeWriter(FileHandle folder, std::string name, std::string path,

@@ -16,12 +16,12 @@ namespace stator::exchange {
 class Documents {
  public:
   enum class Kind : uint8_t { kJson, kIon };
-  // `most_bytes`: of one document, and of the white space before it. The source must outlive the
-  // object.
+  // `most_bytes`: the maximum size of one document, and of the white space before it. The source
+  // must outlive the object.
   Documents(ByteSource& source, Kind kind, size_t most_bytes)
       : source_(source), kind_(kind), most_bytes_(most_bytes) {}
-  // Returns the text of the next object or struct, until the next call; nothing at the end. Its
-  // braces match, and no more is known of it. kSerialization if something else follows; errors of
+  // Returns the text of the next object or struct, valid until the next call; nullopt at the end.
+  // Only the matching of its braces was checked. kSerialization if another text follows; errors of
   // the source.
   Result<std::optional<std::string_view>> Next();
 

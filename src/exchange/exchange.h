@@ -12,10 +12,11 @@
 
 namespace stator::exchange {
 
-// Operations find it beside the backups: where there are no backups, there is none.
+// Operations find this object through the backups (transfer::Companion). A server without backups
+// has no Exchange.
 class Exchange final : public transfer::Companion {
  public:
-  // Reads what jobs there are. The store, the clock and the random source must outlive the object.
+  // Reads the stored jobs. The store, the clock and the random source must outlive the object.
   static Result<std::unique_ptr<Exchange>> Open(table::Store& store, const Clock& clock,
                                                 Random& random,
                                                 std::unique_ptr<ObjectStore> objects,

@@ -8,8 +8,8 @@
 //   PREFIX/AWSDynamoDB/ID/manifest-summary.json        one line, written last
 //   and .md5 beside both manifests: the MD5 of the other's bytes, in base64
 //
-// Names of data files follow from the export's id, so that an export that is written again replaces
-// what it has left.
+// Names of data files are derived from the export's id, so that an export that is repeated after a
+// crash replaces the files of the first attempt.
 #pragma once
 
 #include <cstdint>
@@ -78,9 +78,10 @@ class ExportDataWriter {
   uint64_t bytes_ = 0;  // of the open file
 };
 
-// Writes the empty object that says that the export has begun.
+// Writes the empty object that marks that the export has begun.
 Status WriteStarted(ObjectStore& store, const ExportJob& job);
-// Writes the manifests of an export whose last state this is. Their last object makes it whole.
+// Writes the manifests of an export; `job` must be its final state. The export is complete with the
+// last of these objects.
 Status WriteManifests(ObjectStore& store, const ExportJob& job,
                       const std::vector<ExportedFile>& files);
 

@@ -227,7 +227,8 @@ class Parser {
     return OkStatus();
   }
 
-  // A value whose enclosing struct or list is on nesting level `depth`.
+  // Reads one value and appends its encoding to `out`. `depth` is the nesting level of the
+  // enclosing struct or list.
   Status Value(int depth, std::string* out) {
     Skip();
     if (rest_.empty()) return NotIon("a value is expected.");

@@ -24,17 +24,18 @@ inline constexpr size_t kMostTextBytes = 8 << 20;
 // Hears of each item, encoded but not checked against its table, or why there is none.
 using VisitItem = FunctionRef<Status(Result<std::string> item)>;
 
-// Visits the items of an object in order. A text that is no item is visited as an error; if the
-// rest of the object cannot be understood behind it, it is the last. Adds the plain bytes that were
-// read to *bytes. An error of `visit` is returned, and kUnavailable if the object cannot be read or
-// `stopped` (of ByteSource) said so.
+// Visits the items of an object in order. A text that is not an item is visited as an error; if the
+// text behind it cannot be parsed, the visit ends there. Adds the number of decompressed bytes to
+// *bytes. Returns an error of `visit`; kUnavailable if the object cannot be read or `stopped` (see
+// ByteSource) returned true.
 Status ReadItems(std::unique_ptr<transfer::ObjectReader> object, const ImportJob& job,
                  const Codec& codec, const table::TableDescriptor& table, VisitItem visit,
                  int64_t* bytes, std::function<bool()> stopped = nullptr);
 
 // The parts of ReadItems, for other readers of the same formats.
 
-// Returns the item in the text of one document. kCorruption: what follows it cannot be understood.
+// Returns the item in the text of one document. kCorruption: the text behind this document cannot
+// be parsed either.
 using ReadDocument = FunctionRef<Result<std::string>(std::string_view text)>;
 // Visits the items of a source of JSON objects or Ion structs, as ReadItems does.
 Status ReadDocuments(ByteSource& source, Documents::Kind kind, ReadDocument read, VisitItem visit);

@@ -28,11 +28,12 @@ namespace stator::exchange {
 inline constexpr size_t kMostInProgress = 50;
 // The number that are kept; the oldest of those that have ended go first.
 inline constexpr size_t kMostKept = 10'000;
-// Bytes of the records that are kept, likewise, and of one of them.
+// Bounds on the bytes of all kept records (again, the oldest ended ones go first), and of one
+// record.
 inline constexpr size_t kMostKeptBytes = 32 << 20;
 inline constexpr size_t kMostJobBytes = 1 << 20;
 
-// How long a client's token stands for its job. [G]
+// The time during which a request with the same client token gets the same job. [G]
 inline constexpr int64_t kTokenMicros = int64_t{8} * 3600 * 1'000'000;
 
 // AnyJob: ExportJob, ImportJob or BulkJob. Thread-safe.
@@ -66,13 +67,13 @@ class JobList {
   // would be longer than kMostJobBytes. Add or GiveUp follows.
   Result<std::pair<JobPtr, bool>> Reserve(AnyJob job);
   void GiveUp(const JobPtr& job);
-  // Stores a reserved job and puts it into the queue; `done` hears on any thread.
+  // Stores a reserved job and puts it into the queue. Calls `done` on any thread when it is stored.
   void Add(const JobPtr& job, UniqueFunction<void(Status)> done);
   // Replaces a job. Its record is durable when this returns. Blocks.
   Status Change(const AnyJob& job);
-  // Returns the record of a job, for a batch of the caller's.
+  // Returns the put that stores a job, for a batch that the caller makes.
   static kv::Put PutOf(const AnyJob& job);
-  // Shows a job that is in progress as the caller has made it durable.
+  // Updates the list with a new state of a running job, which the caller has made durable.
   void Show(const AnyJob& job);
 
   JobPtr Find(std::string_view id) const;
@@ -88,7 +89,7 @@ class JobList {
   }
   void Run();
   void Forget(kv::Batch* batch) REQUIRES(mutex_);
-  // Puts a job in the place of what has its id, and takes one away.
+  // Keep replaces the job with the same id in the list, Drop removes a job from it.
   void Keep(JobPtr job) REQUIRES(mutex_);
   typename Jobs::iterator Drop(typename Jobs::iterator job) REQUIRES(mutex_);
 

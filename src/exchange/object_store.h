@@ -1,4 +1,4 @@
-// Where exports are written and imports read: buckets of objects, as S3 has them.
+// The object store of exports and imports: buckets of objects, as S3 has them.
 #pragma once
 
 #include <cstdint>
@@ -48,13 +48,14 @@ class ObjectStore {
   virtual std::string place() const = 0;
 };
 
-// Objects in DIRECTORY/BUCKET/KEY. A bucket is a folder that is there; links are not followed. A
-// write that would leave less than `least_free_bytes` on the file system is refused.
+// Returns a store of objects in files DIRECTORY/BUCKET/KEY. A bucket is an existing folder.
+// Symbolic links are not followed. A write that would leave less than `least_free_bytes` on the
+// file system is refused.
 std::unique_ptr<ObjectStore> MakeDirectoryObjects(std::string directory, uint64_t least_free_bytes);
-// Objects that end with the process, `most_bytes` of them at most. Every bucket is there.
+// Returns a store of objects in memory, with at most `most_bytes` together. Every bucket exists.
 std::unique_ptr<ObjectStore> MakeMemoryObjects(uint64_t most_bytes);
-// Objects of an S3 endpoint, in the buckets of these names alone; "*": in all that the client's key
-// reaches.
+// Returns a store of the objects of an S3 endpoint, only in the buckets of these names; "*": in all
+// buckets that the client's key may use.
 std::unique_ptr<ObjectStore> MakeS3Objects(std::shared_ptr<s3::Client> client,
                                            std::vector<std::string> buckets);
 

@@ -57,7 +57,8 @@ class S3Objects final : public ObjectStore {
   std::string place() const override { return client_->place(); }
 
  private:
-  // The server's key may reach buckets that are none of the caller's business.
+  // Only the buckets that the settings list may be used: the server's own key may have rights on
+  // other buckets, to which callers must not get access.
   Status CheckMayUse(const std::string& bucket) const {
     TRY(CheckBucketName(bucket));
     if (std::any_of(buckets_.begin(), buckets_.end(),

@@ -28,7 +28,7 @@ void AppendEscaped(std::string* out, std::string_view bytes) {
   out->append(bytes.substr(from));
 }
 
-// The other way; false if the bytes have a form that AppendEscaped would not write.
+// Decodes what AppendEscaped wrote. Returns false for any other form.
 bool Unescape(std::string_view bytes, std::string* out) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     out->push_back(bytes[i]);

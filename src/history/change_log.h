@@ -47,8 +47,8 @@ struct ChangeLog {
 int64_t DayOf(int64_t micros);
 // Returns the first key that a record of the day may have.
 std::string FirstKeyOfDay(int64_t day);
-// Returns the first key that a record of the day may have about an item with this key, or one that
-// follows, with this time or a later one of the same item.
+// Returns a lower bound for the keys of a day's records: records of this item at this time or
+// later, and records of items with greater keys.
 std::string FirstKeyOf(int64_t day, std::string_view item_key, int64_t micros);
 
 // Adds to a batch what it replaces at an item's key: ItemView() if there is no item.

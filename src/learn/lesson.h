@@ -44,7 +44,7 @@ std::vector<std::string_view> LessonNames();
 // kValidation if there is no such lesson, or its files are not as they must be.
 Result<Lesson> ReadLesson(std::string_view name);
 
-// A file of examples/lessons as it was when the program was built; generated (cmake/lessons.cmake).
+// A file of examples/lessons, embedded at build time (cmake/lessons.cmake generates the array).
 struct LessonFile {
   std::string_view path;  // "hot-date/lesson.toml"
   std::string_view text;

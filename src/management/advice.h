@@ -27,8 +27,9 @@ class Advice {
       : environment_(environment), recording_(recording), machine_(machine) {}
 
   // Returns {"recording": as RenderRecording, "looked": n, "of": n, "report": as advise --json}.
-  // `last_micros`: of product time before now; 0: all that is kept. One caller at a time:
-  // kUnavailable for others. May take kMostMicros and reads the sizes of tables.
+  // `last_micros`: use only requests of this last stretch of product time; 0: all recorded ones.
+  // Only one call runs at a time; others get kUnavailable. May take kMostMicros, and reads the
+  // sizes of tables.
   Result<std::string> Make(int64_t last_micros, const throughput::UnitPrices& prices);
 
  private:

@@ -85,9 +85,10 @@ std::vector<Stretch> LoadOf(const Sources& sources, uint32_t tablet, int64_t fro
   return load;
 }
 
-// A write takes nothing from any resource when one of them refuses it, and only that one counts the
-// units that it asked for. Adds what it asked for to the others, by the average sizes of what they
-// hold. `stored` and `loads` are those of the table, then of its indexes.
+// Estimates the demand of refused writes on all resources. If the table or one of its indexes
+// refuses a write, only that resource has counted the write's units. This adds units to the other
+// resources, by the average size of their entries. `stored` and `loads` begin with the table; its
+// indexes follow.
 void AddRefusedElsewhere(const std::vector<Stored>& stored,
                          std::vector<std::vector<Stretch>>* loads) {
   std::map<int64_t, std::vector<double>> refused;  // writes by resource, by the time they began
@@ -124,7 +125,8 @@ void BeginWithUse(std::vector<Stretch>* load) {
   load->erase(load->begin(), used);
 }
 
-// Feeds units minute by minute: those of an hour in equal parts.
+// Returns the cost of a load. Gives its units to the meter minute by minute; units that are known
+// per hour are spread evenly over its minutes.
 advise::CostSummary Summarise(const std::vector<Stretch>& load, int64_t now) {
   advise::CostMeter meter;
   for (const Stretch& stretch : load) {

@@ -1,5 +1,5 @@
-// GET /_stator/tables/NAME/cost: what a month of the load that a table had would cost, in each way
-// to pay for it.
+// GET /_stator/tables/NAME/cost: the price of a month with the load that a table had, for each
+// billing mode.
 #pragma once
 
 #include <cstdint>

@@ -111,7 +111,8 @@ void Events::Continue(int64_t seq) {
   if (found != events.end() && found->seq == seq) found->continued = true;
 }
 
-// Before the model closes the second: it still knows what that asked of each partition.
+// Notes the demand of each partition. Called before the model closes the second, while it still has
+// the second's counts.
 void Events::NoteDemand(const ops::Admission::Usage& usage, Told* told) {
   const double seconds =
       std::max(1.0, static_cast<double>(usage.to_micros - usage.from_micros) / 1e6);
@@ -184,7 +185,8 @@ void Events::OnRefusals(const ops::Admission::Refusals& refused) {
   const bool passed = meter.mode() != throughput::Throttling::kEnforce;
   const throughput::Explanation& worst = refused.why;
   Event event;
-  // When they were refused, as far as that is known: a manual clock may have been moved far since.
+  // Date the event by the worst second, if it is new: a manual clock may have been moved far since
+  // the refusals.
   const int64_t before = std::exchange(told.told_micros[a][l], refused.now_micros);
   event.at_micros =
       worst.at_micros > before ? std::min(worst.at_micros, refused.now_micros) : refused.now_micros;

@@ -1,4 +1,4 @@
-// What happened on this server: GET /_stator/events?since=SEQ&table=NAME&limit=N.
+// The events of this server, for GET /_stator/events?since=SEQ&table=NAME&limit=N.
 //
 // Tables come and go, partitions split, requests are throttled, people turn the fault dial: the
 // newest of these are kept in memory, bounded by number and bytes. A storm of throttling does not
@@ -61,20 +61,21 @@ class Events {
 
   // The environment outlives this object.
   explicit Events(ops::Environment& environment) : environment_(environment) {}
-  // From now on hears what is used, so that throttling and splits are told. Before the first
-  // Admission::Advance; no call of that may come when this object is gone.
+  // Begins to watch `admission`, so that throttling and splits become events. Call it before the
+  // first Admission::Advance. Admission::Advance must not be called after the end of this object.
   void Listen();
 
-  // Finds what has become of the catalog since the last call. The first call is silent. About once
-  // a second.
+  // Makes events of the catalog's changes since the last call. The first call makes none. Called
+  // about once a second.
   void Look();
   // `kind` is a literal.
   void Note(std::string_view kind, std::string text);
 
   // Returns the number of the newest event; 0: there was none. Numbers rise across restarts.
   int64_t seq() const;
-  // The events behind `since`, oldest first, at most `limit` of the newest, as JSON. `table`: of
-  // that table only. `brief`: of throttling that went on, only the last event.
+  // Returns the newest events with numbers above `since`, at most `limit`, oldest first, as JSON.
+  // `table`: only that table's. `brief`: of the events of one continued throttling, only the last
+  // one.
   std::string Since(int64_t since, const std::optional<std::string>& table, int64_t limit,
                     bool brief = false) const;
 

@@ -61,8 +61,8 @@ class HotKeys {
     std::string key;
   };
   static constexpr double kLeader = 0.5;
-  // Those of the looks that know of a time in [from, to), in the order of time. The last one is a
-  // look that is taken now, if `to` is not long ago.
+  // Returns, in the order of time, the keys that led their partition at the recorded looks of
+  // [from, to). If `to` is recent, it also looks now.
   std::vector<Leader> Leaders(const ops::Admission::Resource& resource, int64_t from_micros,
                               int64_t to_micros);
 
@@ -100,8 +100,8 @@ class HotKeys {
   size_t bytes_ GUARDED_BY(mutex_) = 0;
 };
 
-// The Query of "from=TIME&to=TIME&fromHash=HEX&toHash=HEX&index=NAME"; `to` is now and `from` ten
-// minutes before it where they are not given. kValidation.
+// Parses "from=TIME&to=TIME&fromHash=HEX&toHash=HEX&index=NAME". The default of `to` is now, that
+// of `from` is ten minutes before `to`. kValidation if a value is invalid.
 Result<HotKeys::Query> HotKeysQuery(std::string_view query, int64_t now_micros);
 
 }  // namespace stator::management

@@ -21,8 +21,8 @@ constexpr std::string_view kShape =
     R"(The body must be {"key":{"NAME":{"S":"value"}}}, with the partition key)";
 constexpr size_t kMostBytes = 64 << 10;
 
-// The hash of the partition key whose values the item has; nullopt: it lacks one, or has one of
-// another type.
+// Returns the hash of the item's partition key; nullopt if the item lacks a key attribute or has
+// one of another type.
 std::optional<uint64_t> HashIn(const std::vector<model::KeyAttribute>& partition,
                                model::ItemView item) {
   std::vector<model::ValueView> values;

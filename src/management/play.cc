@@ -20,11 +20,11 @@ constexpr double kMostSteps = 1'000'000;
 constexpr double kMostRequestsInAStep = 10'000'000;
 constexpr size_t kMostResources = 64;
 constexpr size_t kMostTraffics = 256;
-// Users of all uploads of one user after the other, in a step.
+// The maximum number of users in one step, summed over all uploads that go user by user.
 constexpr double kMostUsersInAStep = 100'000;
 
-// The sentence that says why a scenario is too large; empty: it is not. Bounds memory; time is
-// bounded by the clock.
+// Returns a sentence on why a scenario is too large; empty if it is not. The check bounds the
+// memory. The time is bounded by a timeout.
 std::string Excess(const simulate::Scenario& scenario) {
   if (scenario.duration_seconds / scenario.step_seconds > kMostSteps)
     return fmt::format("The scenario has more than {:.0f} steps: shorten it, or lengthen step",

@@ -29,7 +29,7 @@ constexpr int64_t kLookMicros = 450'000;
 // Rates are means of kSeconds full seconds. The meters are read once a second, so the second
 // before this one may not be whole yet.
 constexpr int64_t kSeconds = 5;
-// A table is looked at until nothing of its use is left in those seconds.
+// A table is watched until its last use is older than the shown seconds.
 constexpr int64_t kQuietMicros = (kSeconds + 4) * kMicros;
 constexpr int64_t kSampleMicros = 6 * kMicros;
 constexpr size_t kMostStrip = 64;
@@ -161,7 +161,7 @@ void WriteSpot(const Spot& spot, int64_t now, JsonWriter* json) {
   json->Close('}');
 }
 
-// Begin in the hash space, from 0 to 1, and heat of each partition.
+// Writes, for each partition, its begin in the hash space (from 0 to 1) and its heat.
 void WriteStrip(const std::vector<throughput::KeyRange>& ranges, const HeatMap& map,
                 const throughput::ModelSettings& settings, JsonWriter* json) {
   json->Key("strip");
@@ -368,7 +368,7 @@ void Pulse::Look() {
   looked_ticks_ = ticks;
   const int64_t now = environment_.clock.NowMicros();
   const std::vector<Resource> all = environment_.admission.Resources();
-  // Those of a table stand together, the table first, and tables are by name.
+  // `all` is sorted by table name; each table comes directly before its indexes.
   uint64_t tables = 0;
   for (const Resource& resource : all) tables += resource.index == nullptr ? 1 : 0;
   const uint64_t first_again = tables == 0 ? 0 : round_++ * kCountedAgain % tables;

@@ -82,10 +82,11 @@ class Recording final : public api::RequestTap {
   int64_t end_ticks_ GUARDED_BY(mutex_) = 0;
 };
 
-// The minutes of {"minutes": 60}, or of an empty body. kValidation.
+// Parses {"minutes": 60} and returns the minutes, or the default for an empty body. kValidation for
+// anything else.
 Result<int64_t> MinutesIn(std::string_view body);
 
-// {"on","since","secondsLeft","requests","dropped","bytes","mostBytes"}
+// Returns {"on","since","secondsLeft","requests","dropped","bytes","mostBytes"}.
 std::string RenderRecording(const Recording::View& view);
 
 }  // namespace stator::management

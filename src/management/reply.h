@@ -57,8 +57,8 @@ inline http::Reply OrOverloaded(Result<std::string> answer) {
   return Answer(std::move(answer));
 }
 
-// The value of a parameter of a query such as "since=3&table=music", decoded; nullopt: it is not
-// there.
+// Returns the decoded value of a parameter of a query such as "since=3&table=music"; nullopt if
+// there is none.
 inline std::optional<std::string> Parameter(std::string_view query, std::string_view name) {
   while (!query.empty()) {
     const std::string_view part = query.substr(0, query.find('&'));
@@ -71,7 +71,8 @@ inline std::optional<std::string> Parameter(std::string_view query, std::string_
   return std::nullopt;
 }
 
-// A parameter that is a whole number from 0 on; `absent` where it is not there. kValidation.
+// Returns a query parameter that must be a whole number of at least 0, or `absent` if there is
+// none. kValidation for another text.
 inline Result<int64_t> WholeParameter(std::string_view query, std::string_view name,
                                       int64_t absent) {
   const std::optional<std::string> text = Parameter(query, name);

@@ -53,7 +53,7 @@ class Routes {
   };
   Found Find(std::string_view method, std::string_view path) const;
 
-  // {"calls":[{"method","path","does"}, ...]}, in the order of paths.
+  // Returns the JSON {"calls":[{"method","path","does"}, ...]}, in the order of paths.
   std::string Index() const;
 
  private:

@@ -43,17 +43,17 @@ class Series {
     int64_t step_seconds = 0;  // 0: as short as fits in kMostColumns
   };
 
-  // `clock` has the machine's time, not the product's: latencies are the machine's too.
-  // To be made when the counters begin.
+  // `clock` must have the machine's time, not the product's, because latencies are measured by the
+  // machine's. Create the object when the counters begin.
   explicit Series(const Clock& clock)
       : clock_(clock), begun_seconds_(clock.NowMicros() / 1'000'000) {}
 
-  // Adds what came since the last look, or since the counters began. `exists`: whether there is
-  // such a table; the history of one that is gone goes.
+  // Adds the counts since the last call, or since the counters began. Removes the history of tables
+  // for which `exists` returns false.
   void Look(const std::vector<OperationTotals>& totals, const std::vector<double>& bounds,
             const std::function<bool(std::string_view)>& exists);
 
-  // The JSON of docs/console-calls.md.
+  // Returns the JSON that docs/console-calls.md describes.
   std::string Render(const Query& query);
 
   size_t Bytes();

@@ -14,14 +14,14 @@ namespace stator::mcp {
 // Not for long: a view of the message.
 class Arguments {
  public:
-  // `given`: the member `arguments`, if there is one. kValidation with a sentence for the model,
-  // for a name that the schema does not have, a required one that is missing, and a value of
-  // another type or outside its bounds. It knows the words of JSON Schema that the tools use:
-  // properties, required, type, minimum, maximum.
+  // Checks the arguments of a tool call. `given` is the member `arguments`, if there is one.
+  // kValidation, with a sentence for the model, for an unknown name, a missing required one, and a
+  // value of another type or outside its bounds. Understands the words of JSON Schema that the
+  // tools use: properties, required, type, minimum, maximum.
   static Result<Arguments> Check(std::optional<Json> given, std::string_view schema);
 
   bool has(std::string_view name) const { return Find(name).has_value(); }
-  // Empty, 0 and false if it is not given.
+  // Each getter returns its default (empty, `otherwise`, false) if the argument is not given.
   std::string Text(std::string_view name) const;
   int64_t Whole(std::string_view name, int64_t otherwise) const;
   bool Bool(std::string_view name) const;

@@ -1,9 +1,8 @@
-// Requests to the server that the tools work on, signed like those of an SDK.
+// Sends the tools' requests to a server, signed like those of an SDK.
 //
-// This is where read-only is enforced, beneath all tools: operations that read and operations that
-// change something are different types, and without leave to write no request of the second kind is
-// made. A PartiQL statement goes out only if the parser that the server has says that it is a
-// SELECT, whatever the leave is.
+// Read-only access is enforced here, below all tools. Reading and writing operations are different
+// types, and without the permission to write no writing request is sent. A PartiQL statement is
+// sent only if the server's own parser finds that it is a SELECT, with or without that permission.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +38,7 @@ class Select {
  public:
   const expr::Statement& statement() const { return statement_; }
   const std::string& text() const { return text_; }
-  // The parameters as the JSON array of the request; empty: there are none.
+  // Returns the statement's parameters as a JSON array; empty if there are none.
   const std::string& parameters() const { return parameters_; }
 
  private:
@@ -61,10 +60,10 @@ class Endpoint {
   // The methods below send one request and return the body of the answer, a JSON text. kUnavailable
   // if there is no answer in time; kValidation with what the server said if it refused. They block.
   Result<std::string> Ask(Read operation, std::string_view body);
-  // `limit`: items that are looked at.
+  // Runs a SELECT. `limit`: the maximum number of items that are read.
   Result<std::string> Run(const Select& select, int64_t limit, bool consistent,
                           std::string_view next_token);
-  // `path` begins behind /_stator/.
+  // Gets a page of the management calls. `path` is what follows /_stator/.
   Result<std::string> Look(std::string_view path);
 
   // These change something. kAccessDenied unless writes are allowed.

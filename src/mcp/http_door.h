@@ -28,14 +28,14 @@ class HttpDoor {
     // Runs on the thread of simulations before each of them. For tests.
     std::function<void()> before_play = nullptr;
   };
-  // Listens on both loopbacks; an error if the port is in use. Serves after Start. `protocol` and
-  // `clock` must outlive it.
+  // Listens on both loopback addresses; returns an error if the port is in use. Serves only after
+  // Start. `protocol` and `clock` must outlive the door.
   static Result<std::unique_ptr<HttpDoor>> Listen(Options options, const Protocol& protocol,
                                                   const Clock& clock);
   ~HttpDoor();
   uint16_t port() const { return server_->port(); }
   void Start();
-  // Answers what has begun, for some seconds at most. Idempotent.
+  // Stops the door: answers running requests, for at most some seconds. Idempotent.
   void Stop();
 
  private:

@@ -42,11 +42,12 @@ class Protocol {
   Protocol(const EndpointSettings& settings, const Clock& clock, std::string version)
       : settings_(settings), clock_(clock), version_(std::move(version)) {}
 
-  // Answers a message. `http`: null over stdio. Blocks while a tool works, at most as long as
-  // EndpointSettings allow and a scenario or lesson plays. Without `may_play` tools that play are
-  // not run, so that a thread which answers others is not held for seconds (Answer::plays).
+  // Answers a message. `http` is null over stdio. Blocks while a tool runs, for at most the time
+  // that EndpointSettings allow plus the time of a simulation. If `may_play` is false, tools that
+  // play simulations are not run, and Answer::plays is set: the calling thread must not be occupied
+  // for seconds.
   Answer Handle(std::string_view message, const HttpHeaders* http, bool may_play = true) const;
-  // The answer to a message that is longer than kMostMessageBytes.
+  // Returns the answer to a message that is longer than kMostMessageBytes.
   static Answer RefuseTooLong();
 
  private:

@@ -12,7 +12,8 @@
 
 namespace stator::mcp {
 
-// A longer answer is cut. Items are given up to this size, with a place to go on from.
+// The maximum size of an answer. A longer one is cut; a list of items ends with a token for the
+// next page.
 inline constexpr size_t kMostAnswerBytes = 100'000;
 
 struct ToolAnswer {

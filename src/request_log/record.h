@@ -91,8 +91,8 @@ struct Request {
   std::vector<KeyUse> keys;
   // The size of the items read or written, as stored, before filter and projection.
   std::optional<int64_t> stored_bytes;
-  // Reads: the size of the attributes in the answer. UpdateItem: the size of the key and the values
-  // given.
+  // For reads: the size of the attributes in the answer. For UpdateItem: the size of the key and of
+  // the values in the request.
   std::optional<int64_t> asked_bytes;
   double read_units = 0;   // of the index if it is global, including fetches from the table
   double write_units = 0;  // of the table and its local indexes

@@ -101,8 +101,8 @@ std::string PolicyArn(const ops::Environment& env, const Subject& subject,
       env.settings.region, env.settings.account, policy.id, subject.resource_id(), policy.name);
 }
 
-// The four alarms that the service makes for a policy. There is no service of alarms: tools read
-// the names.
+// The four CloudWatch alarms that the service creates for a policy. Stator has no alarms, but
+// describes their names and ARNs, because tools read them.
 constexpr std::string_view kAlarms[] = {"AlarmHigh", "AlarmLow", "ProvisionedCapacityHigh",
                                         "ProvisionedCapacityLow"};
 std::string AlarmName(const Subject& subject, const ScalingPolicy& policy, size_t alarm) {

@@ -22,12 +22,13 @@ class Service {
  public:
   static constexpr size_t kMostBodyBytes = 64 << 10;
 
-  // `gate` verifies and authorizes; null: a call needs a signature in form alone, if `require_auth`
-  // says so. `audit` takes records of calls; it may be null. All must outlive the service.
+  // `gate` verifies and authorizes calls. If it is null and `require_auth` is true, a call needs
+  // only a well-formed signature. `audit` gets records of calls; it may be null. All must outlive
+  // the service.
   Service(ops::Environment& environment, guard::Gate* gate, audit::Trail* audit, bool require_auth)
       : environment_(environment), gate_(gate), audit_(audit), require_auth_(require_auth) {}
 
-  // Whether the X-Amz-Target of a request is one of this API.
+  // Returns true if the X-Amz-Target of a request belongs to this API.
   static bool Owns(std::string_view amz_target) { return amz_target.starts_with(kPrefix); }
 
   // Performs a call. Blocks on the store.

@@ -29,7 +29,8 @@ Result<std::vector<Variant>> ReadVariants(const std::vector<std::string>& what);
 std::string ComparisonText(const std::vector<Variant>& variants);
 // Returns the table as a JSON object.
 std::string ComparisonJson(const std::vector<Variant>& variants);
-// A band for each table and index of each variant, with the same colours.
+// Returns an SVG heat map with one band for each table and index of each variant. All bands have
+// the same scale of colours.
 std::string ComparisonMap(const std::vector<Variant>& variants);
 
 }  // namespace stator::simulate

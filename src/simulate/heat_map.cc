@@ -105,7 +105,7 @@ void Lines(std::string* out, const HeatPanel& r, double top, double most,
   *out += "\"/>\n";
 }
 
-// Units of one kind over time: provisioned, consumed, and consumed with what was refused.
+// Draws the units of one kind over time: provisioned, consumed, and consumed plus refused.
 void Chart(std::string* out, const HeatPanel& r, double top, bool writes) {
   using Value = double (*)(const Column&);
   const Value capacity = writes ? Value([](const Column& c) { return c.capacity.write; })

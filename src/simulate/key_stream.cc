@@ -17,7 +17,7 @@ constexpr int64_t kKnownKeys = 512;     // most keys that are played one by one
 constexpr int64_t kParcels = 200;       // most parcels of the rest in a step
 constexpr int64_t kPiecesPerStep = 64;  // most parcels of different sort keys in a step
 
-// What Zipf's law gives rank `from` to `to`, in closed form where they are many.
+// Returns the sum of the Zipf weights of the ranks `from` to `to`, approximated if they are many.
 double ZipfSum(double exponent, int64_t from, int64_t to) {
   double sum = 0;
   constexpr int64_t kExact = 4096;
@@ -87,7 +87,7 @@ KeyStream::KeyStream(const KeySpace& keys, bool all_suffixes, uint64_t seed, int
     case KeySpace::Kind::kZipf: {
       const double exponent = keys.kind == KeySpace::Kind::kZipf ? keys.exponent : 0;
       const bool all = keys.count * keys.suffixes <= kKnownKeys;
-      // Hot ranks one by one, unless suffixes make so many keys of them that they are a crowd too.
+      // Play the hot ranks one by one, unless suffixes make too many keys of them.
       const int64_t ranks = all            ? keys.count
                             : exponent > 0 ? std::min(keys.count, kKnownKeys / keys.suffixes)
                                            : 0;

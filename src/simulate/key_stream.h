@@ -1,8 +1,9 @@
-// The keys of one stream of requests, second by second.
+// Generates the keys of one stream of requests, step by step.
 //
-// Requests of one step go in parcels: so many to one key. Few keys are played one by one, each with
-// its share; of many keys the hottest are, and the rest is a cross-section that is spread evenly
-// over the hash space. Deterministic from the seed. Not thread-safe.
+// The requests of one step are grouped in parcels, each a number of requests to one key. If there
+// are few keys, each is played with its share. If there are many, only the hottest are; a sample,
+// spread evenly over the hash space, stands for the rest. Deterministic from the seed. Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +56,8 @@ class KeyStream {
 
   void MakeKnown(const std::vector<std::pair<std::string, double>>& names);
   void FollowDate(int64_t now_micros);
-  // Adds or takes away one request each of the keys that rounding has wronged most, until `left`
-  // are given; returns those that are still left.
+  // Corrects rounded counts: adds (or removes) one request of each of the keys with the largest
+  // rounding error, until `left` requests are distributed. Returns the number that is still left.
   int64_t Round(int64_t left, std::vector<int64_t>* counts);
   std::vector<Parcel> NextUpload(int64_t now_micros, int64_t requests);
   void Add(std::vector<Parcel>* out, uint64_t hash, const std::string& name, int64_t count,

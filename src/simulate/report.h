@@ -15,10 +15,11 @@ namespace stator::simulate {
 std::string TextReport(const Scenario& scenario, const Outcome& outcome);
 // One JSON object, described in docs/throughput.md.
 std::string JsonReport(const Scenario& scenario, const Outcome& outcome);
-// An SVG: for each table and index what was consumed over time, and its heat by time and key range.
+// Returns an SVG: for each table and index the consumed units over time, and the heat by time and
+// key range.
 std::string HeatMap(const Scenario& scenario, const Outcome& outcome);
 
-// The same picture of anything else that has columns and rows, which outlive the call.
+// One panel of a heat map of any columns and rows, which must outlive the call.
 struct HeatPanel {
   std::string heading;
   std::span<const Column> columns;  // none: nothing is drawn

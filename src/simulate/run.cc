@@ -285,7 +285,8 @@ class SimulatedResource {
     }
   }
 
-  // Lays the past of each partition over the rows of all final ones that came of it.
+  // Makes the rows of the heat map, one for each final partition. A row shows also the past of the
+  // partitions from which its partition was split.
   void MakeRows() {
     std::unordered_map<uint64_t, size_t> row_of;
     for (const throughput::PartitionView& p : out_.partitions) {
@@ -558,7 +559,7 @@ class Simulation {
     }
     draw.halves = throughput::WriteHalves(t.item_bytes, t.transactional);
     int64_t passed = 0;
-    // How many of the writes touch each index; the first so many of the parcel do.
+    // The number of a parcel's writes that touch an index. It is the first `count` of them.
     struct IndexWrites {
       SimulatedIndex* index;
       int64_t count;

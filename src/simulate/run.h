@@ -11,7 +11,8 @@ namespace stator::simulate {
 
 // Deterministic: equal scenarios, seed included, have equal outcomes. One thread, no I/O.
 Outcome Run(const Scenario& scenario);
-// Plays likewise, and returns nullopt once `stop`, which is asked in every step, says true.
+// Plays the scenario as Run does, but calls `stop` in every step, and returns nullopt when it
+// returns true.
 std::optional<Outcome> RunUntil(const Scenario& scenario, const std::function<bool()>& stop);
 
 }  // namespace stator::simulate

@@ -16,7 +16,7 @@
 
 namespace stator::simulate {
 
-// Which keys a stream of requests goes to. A key is that of an item collection: a partition key.
+// The keys of a stream of requests. A key is the partition key of an item collection.
 struct KeySpace {
   enum class Kind : uint8_t {
     kUniform,   // `count` keys, all alike

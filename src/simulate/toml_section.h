@@ -1,5 +1,5 @@
-// One table of a TOML document, read member by member: checks types and ranges, says where an error
-// stands, and refuses members that nobody asked for. Not thread-safe.
+// One table of a TOML document, read member by member. Checks types and ranges, reports the place
+// of an error, and refuses unknown members. Not thread-safe.
 #pragma once
 
 #include <cstdint>

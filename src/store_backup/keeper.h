@@ -62,12 +62,12 @@ class Keeper {
     std::optional<int64_t> next_micros;  // when one is due; nothing: it is not known, or never
   };
 
-  // The engine and the clock, which is the product's, must outlive the object.
+  // The engine and the clock (the product's time) must outlive the object.
   Keeper(kv::Engine& engine, const Clock& clock, KeeperOptions options);
   ~Keeper() { Stop(); }
 
   void Start();
-  // Ends a backup that is being made: it fails. Idempotent.
+  // Stops the thread. A running backup is aborted and fails. Idempotent.
   void Stop();
 
   // Asks for a backup. False: one is being made, whose moment is in the past.
@@ -75,9 +75,9 @@ class Keeper {
   // Begins one if it is due. Returns whether something runs.
   bool Look();
   View view() const;
-  // Reads the newest kMostListed; *damaged gets sentences on those that cannot be read. Blocks,
-  // perhaps for minutes if the place does not answer, so one call at a time does; others get
-  // kUnavailable.
+  // Lists the newest backups, at most kMostListed. Adds a sentence to *damaged for each that cannot
+  // be read. Blocks, perhaps for minutes if the place does not answer; so only one call runs at a
+  // time, and others get kUnavailable.
   static constexpr size_t kMostListed = 1000;
   Result<std::vector<Summary>> List(std::vector<std::string>* damaged);
 

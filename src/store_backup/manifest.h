@@ -50,7 +50,8 @@ std::string ManifestName(std::string_view id);
 std::string_view IdInName(std::string_view name);
 // Returns "objects/HASH-BYTES".
 std::string ObjectName(const File& file);
-// Whether a backup's manifest or object may have this name. Others are somebody else's.
+// Returns true if a backup's manifest or object may have this name. Files with other names do not
+// belong to backups and are left alone.
 bool IsNameHere(std::string_view name);
 
 // Returns the XXH3-128 of a text as 32 hex digits.

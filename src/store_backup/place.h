@@ -56,9 +56,9 @@ class Place {
 // A directory, made by the first Begin. One process at a time writes. A write that would leave less
 // than `least_free_bytes` on the file system is refused.
 std::unique_ptr<Place> MakeDirectoryPlace(std::string directory, uint64_t least_free_bytes);
-// Objects below `prefix` (empty, or with a slash at its end) of a bucket, which must be there.
-// Nothing locks it: an entry may be in use for a day by `clock`, which is the machine's and must
-// outlive the place.
+// Returns the place below `prefix` (empty, or with a slash at its end) of an existing bucket. There
+// are no locks on S3: an entry of another server counts as in use for a day by `clock`, which must
+// have the machine's time and must outlive the place.
 std::unique_ptr<Place> MakeS3Place(std::shared_ptr<s3::Client> client, std::string bucket,
                                    std::string prefix, const Clock& clock);
 

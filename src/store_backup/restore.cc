@@ -61,7 +61,8 @@ Result<FileHandle> Prepare(const std::string& directory) {
                    fmt::format("Another process restores a backup into {} now.", directory));
   if (::flock(mark.fd(), LOCK_EX | LOCK_NB) != 0)
     return errno == EWOULDBLOCK ? busy : FileError("lock", PathOf(directory, kMark), errno);
-  // Another one may have ended since the look at the directory: a store is never emptied.
+  // Look again under the lock: another restore may have completed a store here meanwhile, and a
+  // store must not be removed.
   if (fs::exists(PathOf(directory, kFormat), error) || error) return busy;
   TRY(transfer::SyncDirectory(directory));
   for (const fs::path& path : found) {

@@ -25,8 +25,8 @@ struct AutoScalingSettings {
   // Pause after a change before the next one in the same direction. [A]
   double raise_cooldown_seconds = 0;
   double lower_cooldown_seconds = 0;
-  // Whether a minute without any consumption counts as low. If not it is no point at all, and a
-  // table that nobody uses keeps its capacity. [A]
+  // True: a minute without consumption counts as a low one. False: such a minute is no data point,
+  // and an unused table keeps its capacity. [A]
   bool lower_when_idle = false;
 
   bool operator==(const AutoScalingSettings&) const = default;
@@ -38,11 +38,12 @@ class AutoScalingPolicy {
   static Status Check(const AutoScalingSettings& settings);
   explicit AutoScalingPolicy(const AutoScalingSettings& settings) : settings_(settings) {}
 
-  // One point: units per second consumed in the minute that ends at `now_micros`, and the capacity
-  // in that minute. Answers the new capacity, or nullopt to leave it. `decreases` counts the
-  // lowered ones of this table or index (reads and writes together): a decrease that it forbids is
-  // put off. The caller counts what it carries out. Capacity outside of min and max goes there at
-  // once. Of `quotas` the decreases a day are looked at.
+  // Takes the data of one minute, which ends at `now_micros`: the units per second that were
+  // consumed, and the capacity. Returns the new capacity, or nullopt to keep it. `decreases`: the
+  // decreases of this table or index so far, of reads and writes together. A decrease beyond the
+  // daily number in `quotas` is postponed. The caller must count the decreases that it carries out.
+  // Capacity outside of minimum and maximum is moved there at once, if no forbidden decrease is
+  // needed.
   std::optional<double> OnMinute(int64_t now_micros, double consumed, double provisioned,
                                  const DecreaseHistory& decreases,
                                  const ModelSettings& quotas = {});

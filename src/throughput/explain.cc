@@ -17,11 +17,11 @@ namespace {
 
 // It is all of it from this part on.
 constexpr double kAllShare = 0.995;
-// An index with no more keys than this, one of them hot, has a poor key. [A]
+// An index with at most this many keys, one of them hot, is said to have a poorly chosen key. [A]
 constexpr size_t kFewKeys = 10;
-// Partitions beyond need are told from this factor on. [A]
+// Superfluous partitions are reported if there are at least this many times the needed ones. [A]
 constexpr double kLeftOver = 2;
-// Partitions whose worst seconds are no farther apart are busy together. [A]
+// Partitions count as busy at the same time if their worst seconds are at most this far apart. [A]
 constexpr int64_t kTogetherMicros = 60'000'000;
 // The load of three hours of Amazon's example.
 constexpr double kSlowLoadSeconds = 3 * 3600;
@@ -69,13 +69,13 @@ bool IsDateWithSuffix(std::string_view key) {
          LooksLikeDate(key.substr(0, dot));
 }
 
-// The units that a hot key of an index takes where its entries are slim.
+// Returns the units that a hot key of an index would take if its entries were small (1 unit each).
 double SlimUnits(const Explanation& e, int64_t entry_bytes) {
   return std::round(HottestUnits(e) / static_cast<double>(WriteUnits(entry_bytes)));
 }
 
-// Tells the cure of large entries of an index, for its hot key: no more than a projection. Empty
-// where they are small or not known (0).
+// Returns the advice to project fewer attributes, for the hot key of an index with large entries.
+// Empty if the entries are small or their size is not known (0).
 std::string EntryText(const Explanation& e, Access access, int64_t entry_bytes) {
   if (entry_bytes <= kWriteUnitBytes) return "";
   if (access == Access::kRead) {
@@ -92,7 +92,8 @@ std::string EntryText(const Explanation& e, Access access, int64_t entry_bytes) 
       units, UnitsText(slim), slim > e.limit ? ", which is still too many" : "");
 }
 
-// Tells the cures of a hot read that need no other keys. An index is never read strongly.
+// Returns advice for a hot key that is read: the cures for which the keys need not change. An index
+// has no strongly consistent reads, so advice on them is left out.
 std::string ReadText(const Explanation& e) {
   constexpr double kSome = 0.1, kAll = 0.995;  // of the reads: strong ones
   if (e.index || (e.strong_share >= 0 && e.strong_share < kSome)) return "Cache what is hot.";
@@ -113,7 +114,8 @@ double PlannedUnits(const Explanation& e) {
   return HottestUnits(e) * (e.granted > 0 ? e.limit / e.granted : 1);
 }
 
-// Says that capacity does not help, where one key alone takes more than a partition can serve.
+// Returns the sentence that more capacity does not help, if a single key takes more than a
+// partition can serve; else "".
 std::string NoHelpText(const Explanation& e, Access access, Billing billing, double most) {
   if (!IsHot(e) || e.limit < most || HottestUnits(e) <= most) return "";
   return fmt::format("More {} not help: one partition serves at most {} {} units/s.",
@@ -121,7 +123,8 @@ std::string NoHelpText(const Explanation& e, Access access, Billing billing, dou
                      UnitsText(most), UnitName(access));
 }
 
-// Says whether a split for heat helps a hot collection, as far as the order of its keys is known.
+// Returns a sentence on whether a split for heat helps a hot item collection, as far as the order
+// of its keys is known.
 std::string InsideText(const Explanation& e, Access access) {
   if (e.obstacle == SplitObstacle::kMovingKey || e.order == KeyOrder::kMoves) {
     return access == Access::kWrite
@@ -235,8 +238,8 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
     if (e->lesson.empty()) e->lesson = lesson;
     advice.push_back(std::move(sentence));
   };
-  // The hottest key of the busiest partition, and its units: those of the explanation are of the
-  // partition that was refused most, and its demand is that of all.
+  // The hottest key of the busiest partition, with its units. (The keys of the explanation are
+  // those of the partition with the most refusals, and its demand is that of all partitions.)
   struct Hottest {
     HeavyKey key;
     double units = 0;

@@ -47,8 +47,8 @@ PartitionCount CountOf(const PartitionView& view, bool retired) {
            HalvesOf(view.refused.write)}};
 }
 
-// Lengths of runs of neighbours, at most `most`, so that the heaviest run of several weighs as
-// little as possible.
+// Divides `weights` into at most `most` runs of neighbours, so that the heaviest run is as light as
+// possible. Returns the lengths of the runs.
 std::vector<size_t> Runs(const std::vector<double>& weights, size_t most) {
   const auto pack = [&weights](double limit, std::vector<size_t>* runs) {
     size_t count = 0;

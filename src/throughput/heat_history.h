@@ -85,12 +85,13 @@ class HeatHistory {
     // Ascending; each length is a multiple of the one before.
     std::vector<Tier> tiers = {{1, 600}, {60, 720}, {3600, 336}};  // 10 min, 12 h, 14 days
     size_t most_ranges = 64;
-    // What was counted between two calls is spread evenly over the time between them if that is at
-    // most so long. Else the clock has jumped, and all belongs to the moment before: 0 for a manual
-    // clock, which stands still while requests come.
+    // Units that were counted between two calls are spread evenly over the time between them, if
+    // that time is at most `spread_micros`. If it is longer, the clock has jumped, and all units
+    // count at the time of the earlier call. 0 for a manual clock, which stands still while
+    // requests come.
     int64_t spread_micros = 10'000'000;
   };
-  // A map has at most so many columns; a smaller step is raised.
+  // The maximum number of columns of a map. A step that would give more is raised.
   static constexpr int64_t kMostColumns = 1500;
   // A bound with a longer sort key is left out: the ranges on both sides of it are shown as one.
   static constexpr size_t kMostSortBytes = 128;
@@ -98,9 +99,9 @@ class HeatHistory {
   HeatHistory() : HeatHistory(Settings()) {}
   explicit HeatHistory(Settings settings);
 
-  // What was counted by `now_micros`. A partition that was not named before is counted from 0. The
-  // first call says what was counted until now, at this moment. If the clock goes back, slots that
-  // begin later than it are dropped.
+  // Takes the counters as they are at `now_micros`. A partition that was not named before is
+  // counted from 0. The first call says what was counted until now, at this moment. If the clock
+  // goes back, slots that begin later than it are dropped.
   void Record(int64_t now_micros, std::span<const PartitionCount> counts);
   // The same for a time in which nothing was counted.
   void RecordIdle(int64_t now_micros);

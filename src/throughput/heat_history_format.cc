@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view kMagic = "HH";
 constexpr char kVersion = 1;
-// Above it no count of a real history is, and below it no sum of slots overflows.
+// The maximum of a count in a slot. No count of a real history exceeds it, and sums of such counts
+// do not overflow.
 constexpr uint64_t kMost = uint64_t{1} << 50;
 constexpr uint64_t kLastMicros = uint64_t{1} << 62;
 

@@ -1,8 +1,8 @@
-// A sample of the keys of a stream, evenly spread over its weight and in the order of time, in
-// bounded memory; and the choice of the key at which a partition is cut in two.
+// A sample, in bounded memory, of the keys that were requested: evenly spread over their weight, in
+// the order of time. And the choice, from a sample, of the key at which a partition is split.
 //
-// One point is taken at a pseudo-random place of each stride of weight, so that no rhythm of the
-// requests hides a key. Not thread-safe. Deterministic.
+// The sample takes one point at a pseudo-random place of each stride of weight, so that a key that
+// is requested periodically is not missed. Not thread-safe. Deterministic.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ enum class SplitObstacle : uint8_t {
   kStreams,  // only the isolation of one key would help: not on provisioned tables with a stream
 };
 
-// How the sort keys of a collection that were asked for follow each other in time.
+// The order in time in which the sort keys of an item collection were requested.
 enum class KeyOrder : uint8_t {
   kUnknown,
   kMoves,  // later ones lie behind earlier ones, or before them, as with a time in the sort key
@@ -60,15 +60,16 @@ class KeySample {
   size_t size() const { return points_.size(); }
   // Bytes in memory beside the object itself.
   size_t Bytes() const;
-  // In the order of time; each stands for as much as the others.
+  // Returns the points in the order of time. Each stands for the same weight.
   const std::vector<KeyBound>& points() const { return points_; }
-  // The key that divides the weight best, strictly inside `range`.
+  // Returns the key, strictly inside `range`, at which a split divides the weight best.
   SplitChoice ChooseBound(const KeyRange& range, const SplitRules& rules) const;
-  // What of this sample is inside `range`.
+  // Returns the part of this sample that lies in `range`.
   KeySample Within(const KeyRange& range) const;
-  // Tells it of the collection with that hash; kUnknown without sort keys, or with few samples.
+  // Returns the order of the item collection with this hash; kUnknown without sort keys, or with
+  // few samples.
   KeyOrder OrderWithin(uint64_t hash) const;
-  // The part of the points before `bound`; one half without points.
+  // Returns the share of the points that lie before `bound`; one half if there are no points.
   double ShareBefore(const KeyBound& bound) const;
 
  private:

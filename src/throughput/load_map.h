@@ -14,13 +14,14 @@ struct KeyLoadPoint {
 };
 
 struct LoadMap {
-  // Up to the next range's `from`; ascending, the first is 0. `units`: without those of `keys`.
+  // A range of the hash space from `from` up to the next range's `from`. Ranges ascend and begin at
+  // 0. `units` does not include the units of `keys`.
   struct Range {
     uint64_t from = 0;
     double units = 0;
   };
   std::vector<Range> ranges;
-  // Those that have a part of a partition's limit that matters, by hash; each once.
+  // The keys that take a considerable part of a partition's limit, sorted by hash, each once.
   std::vector<KeyLoadPoint> keys;
   double total = 0;  // units per second; of parts of item collections, too, which no range has
 };

@@ -74,27 +74,28 @@ class Meter {
     int64_t now_micros = 0;
     int64_t ticks_micros = 0;
   };
-  // Whether there are refusals by this limit that no line has told of, and the last line is not too
-  // young. Cheap without.
+  // Returns true if a log line about this limit is due: there are refusals that no line has
+  // reported, and the last line is not young (kBetweenLinesMicros), or its second had not ended.
+  // Costs a few loads if nothing was refused.
   bool HasUnlogged(Access access, Limit limit, LogTime at) const;
-  // Refusals to write of in the log now: those since the last line. 0: not yet. `ended`: the second
-  // that explains them is over (not Explanation::so_far). A line waits for that, but not beyond
-  // kBetweenLinesMicros: a clock may stand still. Such a line is repeated when the second has
-  // ended.
-  // `at_end`: the server stops, and nothing is waited for.
+  // Returns the number of refusals since the last line if a line is to be written to the log now;
+  // 0: not yet. `ended`: the second that explains them has ended (not Explanation::so_far). A line
+  // waits for that end, but not longer than kBetweenLinesMicros, because a clock may stand still. A
+  // line that did not wait is repeated when the second has ended. `at_end`: the server stops, and
+  // nothing is waited for.
   int64_t TakeUnlogged(Access access, Limit limit, LogTime at, bool ended, bool at_end = false);
-  // The text that `make` made of a refusal by this limit on this partition, at most
-  // kExplanationMicros ago by the time of the model and by the machine's: to explain takes long,
-  // and a manual clock jumps.
+  // Returns the explanation of a refusal. A text that `make` made for the same limit and partition
+  // is used again for kExplanationMicros, by the model's time and by the machine's: making one
+  // takes long, and a manual clock jumps.
   static constexpr int64_t kExplanationMicros = 100'000;
   std::string Explained(const Verdict& refusal, int64_t now_micros, int64_t ticks_micros,
                         const std::function<std::string()>& make);
 
-  // Splits of the resource, for people and for the catalog, which has not heard of them yet.
+  // Keeps splits of the resource until they are shown to people and written to the catalog.
   void RecordSplits(const std::vector<SplitEvent>& events);
-  // The latest kMaxSplits, oldest first.
+  // Returns the latest splits, at most kMaxSplits, oldest first.
   std::vector<SplitEvent> splits() const;
-  // Whether splits were recorded since the last call.
+  // Returns true if splits were recorded since the last call.
   bool TakeSplitsPending() { return splits_pending_.exchange(false); }
   void SetSplitsPending() { splits_pending_.store(true); }
 

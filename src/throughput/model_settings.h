@@ -52,15 +52,16 @@ struct ModelSettings {
   double account_quota_read_units = 80000;   // all provisioned tables and indexes together [G]
   double account_quota_write_units = 80000;  // [G]
   int64_t decreases_per_day = 4;             // of one table or index, at any time of a UTC day [G]
-  // After those, one more whenever this long passed without a decrease: at most 27 a day. [G]
+  // After `decreases_per_day` decreases, one more is allowed whenever this time has passed since
+  // the last one: at most 27 a day. [G]
   double decrease_pause_seconds = 3600;
   int64_t on_demand_switches = 4;  // of one table from provisioned to on demand, in 24 hours [W]
 
   // Observation: consumption and heat are averaged over windows.
   double window_seconds =
       60;  // [A], also the time over which a peak of an on-demand table is averaged
-  // Requests of one moment stand for this much time: 0 on a clock that runs, the step of a
-  // simulation, which plays all of a step at its beginning.
+  // The time for which the requests of one moment stand. 0 for a running clock; in a simulation,
+  // which plays all requests of a step at its beginning, the length of a step.
   double moment_seconds = 0;
   // The explanation of the worst second is kept for this time, unless a worse one comes. [A]
   double worst_kept_seconds = 86400;
@@ -79,9 +80,9 @@ struct ModelSettings {
   size_t hot_keys = 16;            // counters of each sketch of hot keys
   size_t lifetime_hot_keys = 64;   // the same per table or index, for its whole life
   size_t key_label_bytes = 64;     // of a partition key that is remembered for people
-  // The key of each request is looked at until a partition has so many in a second. Beyond that
-  // one request in so many half units speaks for the others, up to the second number; then weights
-  // of keys are estimates.
+  // The model samples the keys of all requests up to `looks_per_second` in a second of a partition.
+  // Beyond that it samples one request in a number of half units, at most `observe_every_halves`,
+  // and weights of keys are estimates.
   double looks_per_second = 500;
   int64_t observe_every_halves = 32;  // 1 looks at each request, whatever there are
 };

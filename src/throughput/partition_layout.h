@@ -94,7 +94,8 @@ struct Partition {
   // Counts at the beginning of the second over which demand is measured.
   std::array<int64_t, kAccesses> consumed_at_second{};
   std::array<std::array<int64_t, kLimits>, kAccesses> refused_at_second{};
-  // The second that asked for most of what refused in it, of those since `epoch`.
+  // The second with the highest demand among those with a refusal, since the capacity has the
+  // number `epoch`.
   struct Worst {
     double demand = 0;
     int64_t at_micros = 0;

@@ -18,16 +18,16 @@ int64_t InitialPartitionsProvisioned(const ModelSettings& settings, int64_t read
 int64_t InitialPartitionsOnDemand(const ModelSettings& settings, int64_t read_units,
                                   int64_t write_units);
 
-// Partitions that so many bytes need, at least 1: 50 GB need 5.
+// Returns the number of partitions that `bytes` need, at least 1 (50 GB need 5).
 int64_t PartitionsForBytes(int64_t bytes, int64_t partition_bytes);
 
 // A partition owns the hashes from its start to the next one's. Starts are sorted; the first is 0.
 // The hash is the upper 64 bits of the 128-bit hash of the partition key.
 class PartitionMap {
  public:
-  // `count` equal ranges, at least one.
+  // Returns a map of `count` equal ranges, at least one.
   static PartitionMap Even(int64_t count);
-  // From stored starts; an invalid list gives one partition.
+  // Returns the map with these stored starts. For an invalid list, a map of one partition.
   static PartitionMap FromStarts(std::vector<uint64_t> starts);
 
   // Index of the partition that owns `hash`.
@@ -36,8 +36,8 @@ class PartitionMap {
   uint64_t last(size_t partition) const {
     return partition + 1 < starts_.size() ? starts_[partition + 1] - 1 : UINT64_MAX;
   }
-  // Splits the partition that owns `hash` so that `hash` is the first of the upper half. Nothing if
-  // it is the first of the whole already.
+  // Splits the partition that owns `hash` so that `hash` is the first hash of the upper half. Does
+  // nothing if that partition begins with `hash` already.
   void Split(uint64_t hash);
   size_t size() const { return starts_.size(); }
   const std::vector<uint64_t>& starts() const { return starts_; }

@@ -1,6 +1,6 @@
-// A value that many threads read and one replaces now and then. Readers never wait and never block
-// the writer: a replaced value is freed later, once every reader that could have seen it is known
-// to have left.
+// A value that many threads read and one thread replaces now and then. Readers never wait and never
+// block the writer: a replaced value is freed later, once every reader that could have seen it is
+// known to have left.
 #pragma once
 
 #include <array>
@@ -47,7 +47,8 @@ class Published {
     retired_.push_back({std::unique_ptr<const T>(current_.exchange(value.release())), 0});
     Reclaim();
   }
-  // Frees what nobody can see any more. Called by Publish, and whenever it suits.
+  // Frees the replaced values that no reader can see any more. Publish calls it; the writer may
+  // call it at any other time.
   void Reclaim() {
     if (retired_.empty()) return;
     uint32_t idle = 0;

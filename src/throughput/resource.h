@@ -124,7 +124,7 @@ struct PartitionView {
   Rates refused;      // units refused since it exists
   double heat = 0;    // last window: the larger part of its maxima that was consumed
   SplitObstacle obstacle = SplitObstacle::kNone;
-  // Of PartitionDetails only:
+  // Set by PartitionDetails only:
   Rates tokens;                   // of the partition's maximum; negative when overdrawn
   std::vector<HeavyKey> hottest;  // item collections, in this window and the last one
   double observed = 0;            // what the weights of `hottest` are parts of
@@ -169,9 +169,11 @@ class Resource {
   std::vector<SplitEvent> SwitchToProvisioned(int64_t now_micros, Rates units);
   // OnDemandThroughput; nullopt removes the maximum.
   void SetMaximum(int64_t now_micros, std::optional<double> read, std::optional<double> write);
-  // WarmThroughput. kValidation if it is lower than what is ready.
+  // Sets WarmThroughput. Returns the splits that make the resource ready for `units`. kValidation
+  // if either of them is below what the resource is ready for now.
   Result<std::vector<SplitEvent>> SetWarm(int64_t now_micros, Rates units);
-  // Splits the partition that owns `bound` there. nullopt if it starts there already.
+  // Splits, at `bound`, the partition that owns `bound`. Returns nullopt if the partition starts at
+  // `bound` already.
   std::optional<SplitEvent> Split(int64_t now_micros, const KeyBound& bound);
   void SetFeatures(bool has_local_indexes, bool has_stream);
   // Forgets the keys that it remembers: hot ones, and the samples by which a bound is chosen.
@@ -194,11 +196,12 @@ class Resource {
   // Whether partitions are split for throughput, size, heat and growth here; in the other processes
   // by Split, when they are told. True unless set.
   void SetDecides(bool decides);
-  // What was used since the last call, `seconds` ago; without partitions that were asked for less
-  // than some percent of what is granted. nullopt: next to nothing was.
+  // Returns the units that were used since the last call, which was `seconds` ago. Partitions that
+  // were asked for less than some percent of their grant are left out. nullopt: next to nothing was
+  // used.
   std::optional<ResourceUse> TakeUse(double seconds);
-  // The parts that this process has of the resource's own capacity; nullopt: all, it is the only
-  // one.
+  // Returns the parts of the resource's own capacity that this process has. nullopt: it is the only
+  // process and has all.
   std::optional<Parts> Granted() const;
   // What all processes have together.
   SharedLimits Limits() const;
@@ -231,27 +234,28 @@ class Resource {
   // Advance finds that no request can reach them any more.
   std::vector<PartitionView> Partitions(std::vector<PartitionView>* split = nullptr) const;
   std::vector<PartitionView> PartitionDetails(int64_t now_micros, size_t hottest) const;
-  // Units since the resource exists: consumed, and refused by each limit.
+  // Return the units since the resource was made: those consumed, and those refused by a limit.
   Rates consumed() const;
   Rates refused(Limit limit) const;
-  // Tokens of the resource's own bucket (provisioned capacity or on-demand maximum); infinite if
-  // there is none.
+  // Returns the tokens in the resource's own bucket (provisioned capacity or on-demand maximum);
+  // infinite if it has none.
   double Tokens(int64_t now_micros, Access access) const;
-  // Hottest item collections or items of the resource's whole life, their keys as people read them.
+  // Returns the hottest item collections or items since the resource was made, with readable keys.
   std::vector<HeavyKey> Hottest(HeavyHitters::Of of, size_t limit) const;
-  // The same of those that were refused.
+  // Returns the item collections or items that were refused most.
   std::vector<HeavyKey> MostRefused(HeavyHitters::Of of, size_t limit) const;
-  // The partition in which `limit` refused most; where none of those that there are has been
-  // refused yet, the one that was asked for most in the last window.
+  // Returns the partition in which `limit` refused most. If it has not refused in any present
+  // partition, the one with the highest demand in the last window.
   uint64_t MostRefusedPartition(Access access, Limit limit) const;
-  // What Hottest's weights are parts of: all units asked for, a write unit counted as three read
-  // units.
+  // Returns the sum of which Hottest's weights are parts: all units that were asked for. A write
+  // unit counts as three read units.
   double ObservedWeight() const;
-  // Bytes in memory of the keys that it remembers; bounded by ModelSettings for each partition.
+  // Returns the memory of the remembered keys, in bytes. ModelSettings bounds it for each
+  // partition.
   size_t KeyBytes() const;
   Explanation Explain(int64_t now_micros, const Verdict& refusal) const;
-  // The worst second in which this limit refused: the one whose demand exceeded the limit most.
-  // Kept until a worse one comes, capacity changes and a limit refuses again, or
+  // Returns the worst second in which this limit refused: the one whose demand exceeded the limit
+  // most. Kept until a worse one comes, capacity changes and a limit refuses again, or
   // `worst_kept_seconds` have passed. nullopt: there is none.
   std::optional<Explanation> Worst(int64_t now_micros, Access access, Limit limit) const;
   // The partition that the second that has not ended asked of most until then, told as if it had
@@ -329,11 +333,12 @@ class Resource {
   bool IsKept(int64_t at_micros, int64_t now_micros) const;
   SpreadPlan PlanSpreadLocked(std::string_view key, Access access, double units_per_second) const
       REQUIRES(mutex_);
-  // Explanation of the partition with this id, as far as it does not depend on demand.
+  // Returns the explanation for the partition with this id, without the members that depend on
+  // demand.
   Explanation Describe(Access access, Limit limit, uint64_t partition) const REQUIRES(mutex_);
-  // Bytes of an entry on average; 0: not known.
+  // Returns the average size of an entry in bytes; 0: not known.
   int64_t EntryBytes() const REQUIRES(mutex_);
-  // Puts it into words: plan, cause, advice and lesson (explain.cc).
+  // Sets the texts of `e`: plan, cause, advice and lesson (explain.cc).
   void Advise(Access access, Limit limit, Explanation* e) const REQUIRES(mutex_);
 
   const ModelSettings settings_;
@@ -406,7 +411,7 @@ class Resource {
 // and one that refused says why, Verdict::draw which: an index without capacity throttles writes of
 // its table. Every draw names its resource.
 Verdict Admit(int64_t now_micros, std::span<const Draw> draws);
-// The same for `count` equal requests; returns how many passed.
+// Admits `count` equal requests one after the other; returns how many passed.
 int64_t AdmitMany(int64_t now_micros, std::span<const Draw> draws, int64_t count, Verdict* refusal);
 
 }  // namespace stator::throughput

@@ -87,7 +87,7 @@ Resource::Resource(const ModelSettings& settings, ResourceDefinition definition,
     const KeyRange range{bounds[i], i + 1 < bounds.size() ? bounds[i + 1] : KeyBound{},
                          i + 1 == bounds.size()};
     const double share = even ? 1.0 / static_cast<double>(bounds.size()) : range.HashShare();
-    // Of what is left its part of the ranges that are left: rounded, and yet nothing is lost.
+    // Each range gets its part of the remainder, so that rounding loses nothing.
     const double part =
         i + 1 == bounds.size() ? 1 : std::min(1.0, share / std::max(share, 1 - share_before));
     const int64_t bytes = std::llround(part * static_cast<double>(bytes_left));
@@ -199,7 +199,8 @@ SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound
   const double width = range.HashShare();
   const double even_share = width > 0 ? left_range.HashShare() / width : 0.5;
   const double added_share = parent.seen().data.ShareBefore(bound);
-  // Of what the parent has, `even` of it from the start, the left child's part.
+  // Returns the left child's part of the parent's amount `all`. `even` of it was there at the
+  // start, evenly spread; the rest was added.
   const auto left_of = [&](int64_t all, double even) {
     const double left = even * even_share + (static_cast<double>(all) - even) * added_share;
     return std::clamp<int64_t>(std::llround(left), std::min<int64_t>(0, all),
@@ -419,8 +420,8 @@ void Resource::CloseSplit() {
         past_.refused[a][l] += p->refused[a][l].load(std::memory_order_relaxed);
       }
     }
-    // Of what was written after it was divided the keys are not known any more: its first child has
-    // it.
+    // Bytes and items that were written to this partition after its split are added to its first
+    // child, because their keys are not known any more.
     const KeyBound& first = split.range.from;
     const Layout& layout = layout_.Current();
     Partition& heir = layout.At(layout.Find({first.hash, first.sort, {}}));
@@ -528,7 +529,7 @@ void Resource::CloseWindow(int64_t now_micros, double seconds, std::vector<Split
                                             .inside_collections = !definition_.has_local_indexes,
                                             .isolate = isolate});
       }
-      // A decision, either way, is made on what was seen since the last one.
+      // Each decision (to split or not) uses only the samples since the previous one.
       if ((decide || !hot) && p.observation != nullptr) p.observation->heat.Clear();
     }
     if (!decide) continue;

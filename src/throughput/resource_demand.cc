@@ -1,5 +1,5 @@
-// Demand: the units that a second asks for of a limit that refuses. Measured between two calls of
-// Advance, from counters that requests keep anyway.
+// Demand: the units that requests ask for in a second under a limit that refuses some of them.
+// Measured between two calls of Advance, from counters that requests update anyway.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +15,10 @@
 namespace stator::throughput {
 namespace {
 
-// A second ends when it is nearly over: Advance comes about once in one.
+// A second counts as ended after this time. It is shorter than a second because Advance is called
+// about once a second, sometimes earlier.
 constexpr int64_t kSecondMicros = 950'000;
-// A partition leads when it has this part of a second's requests.
+// A partition is the leader of a second if it has this part of the second's requests.
 constexpr double kLeads = 0.6;
 constexpr size_t kLeastPartitions = 3;  // of which one can lead
 constexpr int kLeaderSeconds = 128;     // at this number, counts are halved: old ones fade
@@ -36,9 +37,9 @@ bool IsWorse(const Explanation& open, const Explanation& known, int64_t second_s
   return RatioOf(open) > RatioOf(known);
 }
 
-// Until when counts tell what was asked for, of which the last refusal was at `refused_at`: until
-// they are looked at, since requests were served in the rest of the time as well. A clock that has
-// jumped since, or goes in steps, tells nothing of that.
+// Returns the end of the time to which the counted demand belongs; the last refusal was at
+// `refused_at`. It is now, because requests were served after the refusal, too. But if the clock
+// has jumped since, or goes in steps, it is the time of the refusal.
 int64_t CountedUntil(const ModelSettings& settings, int64_t refused_at, int64_t now_micros) {
   constexpr int64_t kJumpMicros = 2'000'000;
   const bool jumped = settings.moment_seconds > 0 || now_micros - refused_at > kJumpMicros;
@@ -231,7 +232,7 @@ std::optional<Explanation> Resource::Worst(int64_t now_micros, Access access, Li
   if (!e) return std::nullopt;
   const Layout& layout = layout_.Current();
   e->so_far = !over && !HasEnded(e->at_micros, second_start_micros_);
-  // No plan is made of a second that has not ended: it would be another one a moment later.
+  // Make no plan from a second that has not ended: a moment later the plan would be another one.
   if (limit == Limit::kKeyRange && e->spread.partitions == 0 && !e->so_far) {
     const double seconds = SecondsOfDemand(e->at_micros);
     const size_t a = static_cast<size_t>(access);
@@ -313,7 +314,8 @@ Explanation Resource::Explain(int64_t now_micros, const Verdict& refusal) const 
   e.demand = HalvesToUnits(asked) / seconds;
   const bool key_range = refusal.limit == Limit::kKeyRange;
   const bool known = worst.epoch == capacity_epoch_ && IsKept(worst.at_micros, now_micros);
-  // A plan is of a second that has ended, and so is the demand that is told with it.
+  // The plan for a hot key is made from a second that has ended. So the demand that is reported
+  // with the plan is that second's.
   const bool over = now_micros - second_start_micros_ >= kSecondMicros;
   const bool ended = known && HasEnded(worst.at_micros, second_start_micros_);
   if (known && (worst.demand > e.demand || (ended && !over))) {
@@ -323,7 +325,7 @@ Explanation Resource::Explain(int64_t now_micros, const Verdict& refusal) const 
   e.demand = std::max(e.demand, e.granted);
   e.so_far = !over && !HasEnded(e.at_micros, second_start_micros_);
   if (key_range && (ended || over)) {
-    // The plan of the worst second of all, if it was this partition's worst, too.
+    // Use the plan of the resource's worst second, if that second was also this partition's worst.
     const Explanation* of_all = found != moments_.end() && found->second.epoch == capacity_epoch_ &&
                                         found->second.what.spread.partitions > 0 &&
                                         worst.demand >= e.demand
@@ -357,7 +359,7 @@ SpreadPlan Resource::PlanSpread(std::string_view key, Access access,
   return PlanSpreadLocked(key, access, units_per_second);
 }
 
-// Beside the load of the last window or of the one that is open, whichever is more.
+// Plans the spread beside the load of the last window or of the open one, whichever is larger.
 SpreadPlan Resource::PlanSpreadLocked(std::string_view key, Access access,
                                       double units_per_second) const {
   const size_t a = static_cast<size_t>(access);

@@ -9,9 +9,10 @@
 namespace stator::throughput {
 namespace {
 
-// Of what is granted: who asks for less of a limit is not worth telling of.
+// The least part of a grant whose use is reported to the other processes.
 constexpr double kLeastUse = 1.0 / 64;
-// Of a partition's maximum: who uses less of it has no say in where it is split.
+// The least part of a partition's maximum that a process must use for its keys to be considered in
+// a split.
 constexpr double kLeastHeat = 0.05;
 
 bool Any(const Halves& halves) { return halves[0] != 0 || halves[1] != 0; }
@@ -26,8 +27,8 @@ Halves Since(const Halves& now, Halves* last) {
 
 }  // namespace
 
-// Even parts of the hash space; where an item collection is divided, even parts of the partition
-// that it would be in otherwise.
+// Sets the weights of the partitions to their parts of the hash space. Partitions inside a divided
+// item collection share the part of that collection's range evenly.
 void Resource::Reweigh(const Layout& layout) {
   for (size_t i = 0; i < layout.size();) {
     size_t end = i + 1;
@@ -209,7 +210,7 @@ void Resource::SetTotals(int64_t bytes, int64_t items) {
     const int64_t its = p.foreign[1] - std::exchange(p.foreign_at_totals, p.foreign[1]);
     const double part =
         written > 0 ? static_cast<double>(its) / static_cast<double>(written) : p.weight;
-    // Of what is left its part of the parts that are left: rounded, and yet nothing is lost.
+    // Each partition gets its part of the remainder, so that rounding loses nothing.
     const double of_rest =
         i + 1 == layout.size() || before >= 1 ? 1 : std::min(1.0, part / (1 - before));
     const int64_t its_bytes = std::llround(of_rest * static_cast<double>(more_bytes));

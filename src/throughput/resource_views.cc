@@ -89,7 +89,8 @@ std::vector<PartitionView> Resource::PartitionDetails(int64_t now_micros, size_t
   const Layout& layout = layout_.Current();
   size_t i = 0;
   for (PartitionView& view : views) {
-    // Splits since then have only put other partitions in between.
+    // Find the partition again by its id. Splits that happened meanwhile can only have inserted
+    // partitions, so it is at `i` or behind.
     while (i < layout.size() && layout.At(i).id != view.id) ++i;
     if (i == layout.size()) {
       i = 0;
@@ -134,7 +135,7 @@ double Resource::Tokens(int64_t now_micros, Access access) const {
   return capacity_[static_cast<size_t>(access)].Tokens(Nanos(now_micros));
 }
 
-// Of the resource's whole life: what is over, and what its partitions see now.
+// Returns the sketch of the resource's whole life: `past`, with what its present partitions see.
 HeavyHitters Resource::Lifetime(const HeavyHitters& past,
                                 HeavyHitters KeyObservation::*seen) const {
   HeavyHitters sum = past;

@@ -29,7 +29,7 @@ struct Cut {
 
 }  // namespace
 
-// One round of one allocator: who takes part, and what each is to have.
+// One round of the allocator: its participants, and the parts that each of them gets.
 class ShareAllocator::Round {
  public:
   struct Participant {
@@ -113,7 +113,8 @@ class ShareAllocator::Round {
       d->next[i] = target(i);
       raises += std::max(0.0, d->next[i] - d->now[i]);
     }
-    // Only what is free now can be given; the rest follows when those that give have confirmed.
+    // Only capacity that is free now can be granted. The rest follows when the processes that give
+    // capacity up have confirmed it.
     const double scale = raises > d->left ? d->left / raises : 1;
     for (size_t i = 0; i < participants_.size(); ++i) {
       if (!participants_[i].ready) continue;
@@ -175,7 +176,8 @@ class ShareAllocator::Round {
     return hot;
   }
 
-  // Calls visit(piece) for each range between two bounds of `covers` that one of them covers.
+  // Cuts the key space at all bounds of `covers`, and calls visit(piece) for each piece that lies
+  // in one of `covers`.
   template <typename Visit>
   static void ForEachPiece(const std::vector<KeyRange>& covers, const Visit& visit) {
     std::set<Cut> cuts;
@@ -306,7 +308,8 @@ class ShareAllocator::Round {
       });
   }
 
-  // Hands `set` the next parts, unless what is not named anyway is no more than them.
+  // Calls `set` with the next parts of participant `i`. Leaves it out if the participant's base
+  // part, which holds for everything that is not listed, is not larger.
   template <typename Set>
   void Write(bool listed, const std::array<Division, kAccesses>& d, size_t i, const Set& set) {
     Parts parts{};
@@ -388,7 +391,8 @@ void ShareAllocator::Receive(int64_t ticks, const std::string& name, const Repor
   const auto [found, first] = members_.try_emplace(name);
   Member& member = found->second;
   if (!first && member.session == report.session && member.ask == report.ask) return;
-  // Of a process that was not known only the last tick is sure to be news.
+  // From a process that was not known, only the last tick is certain not to have been counted
+  // before.
   const uint64_t asks = first ? 1 : report.ask - std::min(report.ask, member.ask);
   member.session = report.session;
   member.ask = report.ask;

@@ -34,11 +34,13 @@ class ShareAllocator {
   struct Outcome {
     State next;  // to be written, all or nothing, and only if nobody has written since it was read
     std::vector<std::string> gone;  // processes whose report and record are to be deleted with it
-    // What other processes have used that Step did not say before: hold it against the model.
+    // The use of other processes that Step has not returned before. The caller adds it to its model
+    // (AddForeign).
     std::vector<std::pair<uint32_t, ResourceUse>> used;
     size_t live = 0;  // processes that are there
   };
-  // nullopt: a tablet that is not known here.
+  // Returns the limits of the resource with this tablet; nullopt if this process does not know the
+  // tablet.
   using LimitsOf = std::function<std::optional<SharedLimits>(uint32_t tablet)>;
 
   // A round: about once a second. `ticks` are of a clock of this process that never goes back or

@@ -14,11 +14,11 @@ namespace stator::throughput {
 class ShareHolder {
  public:
   struct News {
-    // The grant is to be put in force now; then call PutInForce. Else it is the one in force, or
-    // none.
+    // There is a new grant: put it in force now, then call PutInForce. False: the record has the
+    // grant that is in force, or none.
     bool granted = false;
-    // The grant has ended: nothing may be used, and what was unused is forgotten. Never with
-    // `granted`.
+    // The grant has expired: this process may use no capacity, and its unused capacity is lost.
+    // Never set together with `granted`.
     bool ended = false;
   };
   // `record` as read since `ticks`; null: there is none. Ticks are microseconds of a clock that
@@ -30,8 +30,8 @@ class ShareHolder {
   int64_t valid_until() const { return valid_until_; }
   uint64_t generation() const { return generation_; }
 
-  // The report to write, of a tick that began with the last call and ended at `ticks`. What is
-  // asked for counts from `ticks`, so take them before it is written.
+  // Returns the report to write, of the tick from the last call until `ticks`. The grant that
+  // answers it is valid from `ticks` on, so read the clock before the report is written.
   Report Ask(int64_t ticks, Use use);
 
  private:
@@ -48,8 +48,9 @@ class ShareHolder {
   int64_t last_tick_ = INT64_MIN;
 };
 
-// Who allocates: whoever the plan names, while its plans keep coming. That two processes take
-// themselves for it is harmless: each writes only if the plan is the one that it has read.
+// Decides which process is the allocator: the one that the plan names, as long as new plans of it
+// appear. It does no harm if two processes believe to be the allocator: each writes its plan only
+// if the stored plan is the one that it has read.
 class ShareElection {
  public:
   explicit ShareElection(const ShareSettings& settings) : settings_(settings) {}

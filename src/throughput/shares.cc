@@ -8,7 +8,8 @@ namespace {
 
 bool Ends(const KeyRange& a, const KeyBound& from) { return !a.to_end && a.to <= from; }
 
-// Calls visit(parts) for each piece of `range`: the base where nothing else is said.
+// Calls visit(parts) for each piece of `range`, with the granted parts of the piece, or the base if
+// the grant does not list it.
 template <typename Visit>
 void ForEachPiece(const Grant& grant, uint32_t tablet, const KeyRange& range, const Visit& visit) {
   const Parts base{grant.base, grant.base};

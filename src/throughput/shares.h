@@ -36,7 +36,7 @@ using Halves = std::array<int64_t, kAccesses>;  // half units
 
 // --- What a process did
 
-// Of a table, an index or a partition, in one tick.
+// The use of one limit of a table, index or partition in one tick.
 struct LimitUse {
   Halves used{};     // what passed
   Halves refused{};  // what did not, whichever limit refused it
@@ -119,9 +119,10 @@ struct GrantRecord {
   bool operator==(const GrantRecord&) const = default;
 };
 
-// What the allocator keeps for all processes, and for the next allocator.
+// The allocator's record in the store: all processes read it, and the next allocator continues from
+// it.
 struct SharePlan {
-  // What it has decided about a resource, and the catalog does not say.
+  // The allocator's decisions on one resource that are not in the catalog.
   struct OfResource {
     Units ready{};                 // what an on-demand table has grown to
     std::vector<KeyBound> bounds;  // of partitions inside item collections, ascending
@@ -138,7 +139,7 @@ struct SharePlan {
   bool operator==(const SharePlan&) const = default;
 };
 
-// Of one table or index.
+// The limits of one table or index for all processes together.
 struct SharedLimits {
   Units whole{};              // units per second; 0: no limit
   double window_seconds = 0;  // for which unused units are kept
@@ -153,7 +154,8 @@ struct ShareSettings {
   int64_t takeover_micros = 3'000'000;  // without a new plan: the allocator is taken for dead
   // How much longer than `valid_micros` the allocator waits: clocks do not run equally fast.
   double clock_tolerance = 0.02;
-  // Of a limit that is asked for in full: kept, in equal parts, for processes that ask for little.
+  // The part of a fully used limit that is reserved, in equal shares, for processes that ask for
+  // little.
   double floor = 0.05;
   double headroom = 0.15;       // beyond what is asked for, before the rest is divided evenly
   double smooth_seconds = 1.5;  // demand is averaged over

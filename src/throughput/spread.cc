@@ -18,11 +18,13 @@ constexpr double kHotShare = 0.5;
 constexpr double kAllShare = 0.995;
 constexpr int kMostDoublings = 12;
 constexpr size_t kMostHotKeys = 16;  // that one plan spreads
-// Keys that ask for less than this part of a partition's maximum are not told apart from others.
+// A plan considers a key by itself only if the key asks for at least this part of a partition's
+// maximum (kBusy), and at most kBusyKeys keys.
 constexpr double kBusy = 0.1;
 constexpr size_t kBusyKeys = 10;
-// Other keys that get suffixes, too, before more partitions are planned; and how often that is
-// tried on more partitions: each try takes some milliseconds.
+// The maximum number of other keys that a plan gives suffixes before it adds partitions
+// (kMostForRoom), and how often it doubles the partitions (kRoomDoublings). Each try takes some
+// milliseconds.
 constexpr size_t kMostForRoom = 8;
 constexpr int kRoomDoublings = 1;
 // A load that has this part of what the partitions can do fills them nearly. [A]: chance has to be

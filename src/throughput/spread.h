@@ -34,17 +34,19 @@ LoadMap MapLoad(const SpreadOn& on, Access access, const UnitsOf& units_of);
 // `key.units` are those that it takes; where `load` knows more of it, that counts.
 Spread PlanSpreadBeside(const SpreadOn& on, Access access, const KeyLoadPoint& key, LoadMap load);
 
-// Whether the hottest key has most of the partition, and how many units per second that is.
+// IsHot: returns true if the hottest key takes most of its partition's demand. HottestUnits:
+// returns that key's units per second.
 bool IsHot(const Explanation& e);
 double HottestUnits(const Explanation& e);
-// Plans for the hottest key of `e`: sets `spread`, and `advice` to what is to be said beside it.
-// Nothing if it is not hot.
+// Plans over how many partitions the hottest key of `e` must be spread. Sets e->spread to the plan
+// and e->advice to sentences that go with it. Does nothing if the key is not hot (IsHot).
 void PlanForHottest(const SpreadOn& on, Access access, const UnitsOf& units_of, Explanation* e);
 
-// The sentences that tell of a plan, with the reason of its number; of a plan that is not made yet
-// (partitions = 0) that the number follows. `units` per second are the key's that the number is
-// for: another second has another one. 0: it is that of another key. `lead` and `things` are around
-// the number ("Spread it over", "suffixes"), `how` is behind the names (", random or computed").
+// Returns the sentences about a plan, with the reason for its number. If the plan is not made yet
+// (partitions = 0), they say that the log will have the number. `units`: the key's units per second
+// for which the plan was made; 0: the plan is for another key. The texts `lead` and `things` stand
+// around the number ("Spread it over", "suffixes"), `how` behind the names (", random or
+// computed").
 std::string SpreadText(const SpreadPlan& plan, std::string_view key, double units, Access access,
                        bool on_demand, std::string_view lead, std::string_view things,
                        std::string_view how);

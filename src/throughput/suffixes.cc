@@ -8,7 +8,7 @@
 namespace stator::throughput {
 namespace {
 
-// SplitMix64's finaliser: what a sibling of the key would hash to.
+// SplitMix64's finaliser. It makes the hashes of imagined sibling keys.
 uint64_t Mix(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
@@ -40,8 +40,9 @@ SuffixPlan PlanSuffixes(const std::vector<KeyLoadPoint>& keys,
   for (const PlannedPartition& p : partitions)
     plan.others_fill |= p.others >= kSuffixFill * p.limit;
   if (plan.others_fill) return plan;
-  // Units of each partition, for the keys and for each set of siblings, if each suffix had all of
-  // its key's. The partition that was too full last is looked at first: mostly it still is.
+  // `units`: for the keys and for each set of siblings, the units in each partition if each suffix
+  // had all units of its key. `full`: the partition that was too full last; it is checked first,
+  // because it usually still is.
   constexpr size_t kSets = kSiblingKeys + 1;
   std::vector<std::array<double, kSets>> units(partitions.size());
   std::array<size_t, kSets> full{};

@@ -1,4 +1,4 @@
-// How many suffixes a hot partition key needs, found by hashing them. Pure.
+// Finds how many suffixes a hot partition key needs, by hashing them. Pure.
 //
 // A random or computed suffix makes N keys of one: "2026-11-22.1" to "2026-11-22.N". Each falls on
 // a partition by its hash, so N keys load the partitions unevenly, and the fullest one decides. The

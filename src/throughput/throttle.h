@@ -1,5 +1,5 @@
-// What is said about a request that may not pass: for clients the reason code and exception of the
-// protocol, for people which partition, which limit, which keys, and what would fix it.
+// The description of a refused request: for clients the reason code and exception of the protocol;
+// for people the partition, the limit, the keys, and what would fix it.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ inline constexpr int kAccesses = 2;
 
 enum class Billing : uint8_t { kProvisioned, kOnDemand };
 
-// Which limit refused. The order is that of the reason codes in the reference.
+// The limit that refused a request. The order is that of the reason codes in the reference.
 enum class Limit : uint8_t {
   kProvisioned = 0,  // the capacity of the table or index
   kAccount = 1,      // the quota per table
@@ -31,13 +31,14 @@ inline constexpr int kLimits = 4;
 
 // For example "IndexWriteKeyRangeThroughputExceeded": one of the 16 values of ThrottlingReasons.
 std::string_view ReasonCode(bool index, Access access, Limit limit);
-// The exception that carries it: "ProvisionedThroughputExceededException", "ThrottlingException" or
-// "RequestLimitExceeded".
+// Returns the exception for a refusal by this limit: "ProvisionedThroughputExceededException",
+// "ThrottlingException" or "RequestLimitExceeded".
 std::string_view ThrottleException(Billing billing, Limit limit);
 
 class Resource;
 
-// The answer to a request. Cheap to make; Explain (resource.h) says more.
+// The model's answer to a request: admitted, or refused by which limit. Cheap to make;
+// Resource::Explain gives the details.
 struct Verdict {
   bool admitted = true;
   // When refused:
@@ -55,8 +56,9 @@ struct SpreadPlan {
   // Units per second to provision, or to set as WarmThroughput, before that; 0: what there is does.
   double capacity = 0;
   std::vector<std::string> also = {};  // other keys that get as many
-  // Where the load nearly fills the partitions suffixes are many: `roomier` of them do on twice the
-  // partitions, which these units make. 0: not so.
+  // If the load nearly fills the partitions, the plan needs many suffixes. Then `roomier` is the
+  // smaller number of suffixes that is enough on twice the partitions, and `roomier_capacity` the
+  // capacity that makes these partitions. 0: there is no such advice.
   int64_t roomier = 0;
   double roomier_capacity = 0;
   double filled = 0;  // part of the partitions' limits that the load has then
@@ -103,7 +105,7 @@ std::string UnitsText(double units);
 // collection".
 std::string RangeText(const KeyRange& range);
 
-// For people, for example "one item has nearly all of the heat".
+// Returns an obstacle in words for people, for example "one item has nearly all of the heat".
 std::string_view ObstacleText(SplitObstacle obstacle);
 
 }  // namespace stator::throughput

@@ -30,8 +30,8 @@ class TokenBucket {
     empty_at_.store(now - static_cast<int64_t>(std::min(held_seconds, window_seconds) * 1e9),
                     std::memory_order_relaxed);
   }
-  // The same tokens at a new rate, at most what the new window holds. A bucket that was unlimited
-  // starts as by Configure.
+  // Changes the rate and the window. Keeps the tokens, up to the new window's capacity. A bucket
+  // that was unlimited starts as with Configure.
   void SetRate(int64_t now, double rate, double window_seconds, double held_seconds) {
     if (unlimited() || rate <= 0) return Configure(now, rate, window_seconds, held_seconds);
     const double tokens = Tokens(now);
@@ -40,9 +40,9 @@ class TokenBucket {
     empty_at_.store(now - std::min(window_.load(std::memory_order_relaxed), held),
                     std::memory_order_relaxed);
   }
-  // Tokens that were saved elsewhere; as many as there is room for.
+  // Adds tokens that were saved elsewhere, up to the bucket's capacity.
   void Give(int64_t now, double units) { Charge(now, -units); }
-  // No tokens are left; what is overdrawn stays so.
+  // Takes all tokens away. An overdrawn bucket stays overdrawn.
   void Empty(int64_t now) {
     int64_t empty_at = empty_at_.load(std::memory_order_relaxed);
     while (empty_at < now &&
@@ -83,8 +83,8 @@ class TokenBucket {
     const int64_t empty_at = std::max(empty_at_.load(std::memory_order_relaxed),
                                       now - window_.load(std::memory_order_relaxed));
     if (empty_at >= now) return 0;
-    // The last one may overdraw; the small subtraction keeps a quotient that is whole but for
-    // rounding from adding one.
+    // The last request that passes may overdraw the bucket. The small subtraction prevents a
+    // rounding error from adding one to a whole quotient.
     const double passing = std::ceil(static_cast<double>(now - empty_at) / each - 1e-6);
     return passing >= static_cast<double>(count)
                ? count

@@ -22,7 +22,8 @@ constexpr int64_t ReadSteps(int64_t bytes) {
 constexpr int64_t ReadHalves(int64_t bytes, bool consistent) {
   return ReadSteps(bytes) * (consistent ? 2 : 1);
 }
-// The same with all three kinds of reads: 1, 2 and 4 halves a step.
+// Returns the half units of a read of `bytes`, for all three kinds of reads: 1, 2 or 4 halves a
+// step.
 constexpr int64_t ReadHalves(int64_t bytes, Consistency consistency) {
   return ReadSteps(bytes) << static_cast<int>(consistency);
 }

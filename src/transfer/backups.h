@@ -44,8 +44,9 @@ struct BackupOptions {
   std::unique_ptr<Folders> folders;
   TellJob tell;       // null: the log alone hears
   DataLimits limits;  // for tests
-  // Bytes of all manifests as text. They are in memory too, where they take some three times as
-  // much. The system's, which DeleteTable makes, may take as much again.
+  // The maximum size of all backups' manifests as text. They are kept in memory, where they take
+  // about three times as much. The system backups that DeleteTable makes have a second bound of the
+  // same size.
   size_t most_manifest_bytes = 24 << 20;
 };
 
@@ -84,16 +85,16 @@ class Backups {
   Result<BackupPtr> CreateSystem(const table::TablePtr& table, Made then);
   // Returns the system's backup of the table with this id; null if there is none.
   BackupPtr FindSystem(std::string_view table_id) const;
-  // Removes the system's backups that are over at this time, but for those in use. The first error
-  // is returned. Waits for the disk.
+  // Removes the system backups that have expired at `now_millis`, except those in use. Returns the
+  // first error. Waits for the disk.
   Status RemoveExpired(int64_t now_millis);
   // Returns null if there is none of this id.
   BackupPtr Find(std::string_view id) const;
   // Returns the backups by id, which is the order of their creation.
   std::vector<BackupPtr> List() const;
-  // Removes a backup and returns it. It is gone when the call returns. kResourceNotFound;
-  // kResourceInUse if it is being made or is used. Messages of kResourceInUse end with ": ", for
-  // the ARN. Waits for the disk.
+  // Removes a backup and returns it. Its files are deleted when the call returns.
+  // kResourceNotFound; kResourceInUse if it is being made or is used. Messages of kResourceInUse
+  // end with ": ", for the ARN. Waits for the disk.
   Result<BackupPtr> Delete(std::string_view id);
 
   // Marks a backup as used, so that it cannot be deleted, until Release.
@@ -101,7 +102,8 @@ class Backups {
   Result<BackupPtr> Use(std::string_view id);
   void Release(std::string_view id);
 
-  // Null: there is none. To be set before other threads use the object, and outlives their use.
+  // Sets the companion; null: none. Call it before other threads use the object. The companion must
+  // outlive their use.
   void SetCompanion(Companion* companion) { companion_ = companion; }
   Companion* companion() const { return companion_; }
 
@@ -110,10 +112,10 @@ class Backups {
   void Tell(std::string_view kind, const std::string& table, const std::string& text) const;
   // The number of backups that are being made or wait for it.
   size_t creating() const;
-  // Ends the thread; what it has begun leaves no backup. To be called before the engine goes.
-  // Idempotent.
+  // Ends the thread. A backup that is being made is given up. Call it before the engine is
+  // destroyed. Idempotent.
   void Stop();
-  // The first step of Stop: nothing new begins.
+  // Does the first step of Stop: no further job begins.
   void AskToStop();
 
  private:

@@ -230,7 +230,8 @@ Result<DifferencePage> ReadDifference(table::Store& store, const table::Table& t
   size_t image_bytes = 0;
   for (size_t read_items = 0;; ++read_items) {
     if (limits.IsLeft()) return PageIsLeft();
-    // The first place of all days. If it is not known what is there, the page ends before it.
+    // The lowest key at which any day has a change. If it cannot be read within the limits, the
+    // page ends before it.
     const ChangedInDay* first = nullptr;
     uint64_t read = read_bytes + from.read_bytes() + to.read_bytes() - read_before;
     for (ChangedInDay& day : days) {

@@ -50,16 +50,17 @@ struct DifferencePage {
   std::optional<std::string> next;  // where the next page begins; nullopt: this is the last one
 };
 
-// The items that were not at `from` what they were at `to`, from the key `begin` on (empty: the
-// first), in the order of the keys. A page may be empty and not the last one. Errors of the engine,
-// and kCorruption.
+// Returns a page of the items that differ between the moments `from` and `to`, in the order of
+// keys, from the key `begin` on (empty: the first). A page may be empty although it is not the last
+// one. Errors of the engine, and kCorruption.
 Result<DifferencePage> ReadDifference(table::Store& store, const table::Table& table,
                                       const table::LoggedMoment& from,
                                       const table::LoggedMoment& to, std::string_view begin,
                                       const PageLimits& limits);
 
-// The changes of one item after `from` and not after `to`, from the position `begin` on (empty: the
-// first), in the order of time. Errors as above; kValidation for a position that is none.
+// Returns a page of the changes of one item after `from` up to `to`, in the order of time, from the
+// position `begin` on (empty: the first). Errors as of ReadDifference; kValidation for an invalid
+// position.
 Result<DifferencePage> ReadVersions(table::Store& store, const table::Table& table,
                                     std::string_view key, const table::LoggedMoment& from,
                                     const table::LoggedMoment& to, std::string_view begin,
@@ -83,16 +84,16 @@ struct UndoPage {
   std::optional<std::string> next;
 };
 
-// Makes the items of a page of the difference what they were at `from`, each by a write of its own
-// and only if it is still what it was at `to`. Without `apply` it changes nothing, and says what it
-// would do. A page that is asked for again does no harm. Errors as of ReadDifference.
+// Restores the items of one page of the difference to their state at `from`. Each item is one
+// write, made only if the item is still as it was at `to`. Without `apply` it changes nothing and
+// returns what it would do. The call may be repeated for a page. Fails as ReadDifference.
 Result<UndoPage> UndoChanges(table::Store& store, const table::TablePtr& table,
                              const table::LoggedMoment& from, const table::LoggedMoment& to,
                              std::string_view begin, const PageLimits& limits, bool apply);
 
 // Deletes all records of an item from the log. The item must not exist (kValidation), so that at
-// every earlier moment there is none either. Returns how many records there were; beyond 10,000 it
-// does not count on. kResourceNotFound if the table or its log is gone; errors of the engine.
+// every earlier moment there is none either. Returns the number of deleted records, which is not
+// counted beyond 10,000. kResourceNotFound if the table or its log is gone; errors of the engine.
 Result<int64_t> ForgetItem(table::Store& store, const table::TablePtr& table,
                            const std::string& key);
 

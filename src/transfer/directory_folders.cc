@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPartial = ".partial";
 constexpr std::string_view kRemoved = ".removed";
 constexpr const char* kLockFile = "LOCK";
-// A folder is DIRECTORY/NAME; NAME.partial until it is published, NAME.removed while it goes.
+// Folders as directories DIRECTORY/NAME. A folder is called NAME.partial until it is published, and
+// NAME.removed while it is being deleted.
 class DirectoryFolders final : public Folders {
  public:
   DirectoryFolders(std::string directory, uint64_t least_free_bytes)

@@ -35,7 +35,8 @@ Error FileError(std::string_view what, const std::string& path, int error);
 // Makes the names in a directory durable.
 Status SyncDirectory(const std::string& path);
 
-// Space that a writer leaves free, and what people can do who need it.
+// The disk space that a writer leaves free, and the words for the error if there is less: what the
+// space is not for, and the option that moves the files elsewhere.
 struct LeastFree {
   uint64_t bytes = 0;
   std::string_view not_for;  // a literal: "backups"

@@ -36,12 +36,12 @@ class ObjectReader {
 };
 
 // Thread-safe; each folder has one writer. Names are of a-z, 0-9, "-" and ".". Every call may wait
-// for a disk or a network. Errors are kUnavailable with a sentence for people: it names the file.
+// for a disk or a network. Errors are kUnavailable with a sentence for people that names the file.
 class Folders {
  public:
   virtual ~Folders() = default;
   // Returns the published folders, and removes those that a crash has left unpublished or half
-  // removed. Once, before the other calls.
+  // removed. Must be called once, before all other calls.
   virtual Result<std::vector<std::string>> Open() = 0;
   // Creates an object in a folder that was not published yet.
   virtual Result<std::unique_ptr<ObjectWriter>> Write(const std::string& folder,
@@ -61,14 +61,15 @@ class Folders {
   virtual std::string place() const = 0;
 };
 
-// Folders that end with the process.
+// Returns folders in memory.
 std::unique_ptr<Folders> MakeMemoryFolders();
-// Folders in a directory, which is made when the first one is written. The directory is locked
-// against other processes while the object lives. A write that would leave less than
+// Returns folders in a directory, which is created when the first one is written. The directory is
+// locked against other processes while the object lives. A write that would leave less than
 // `least_free_bytes` on the file system is refused.
 std::unique_ptr<Folders> MakeDirectoryFolders(std::string directory, uint64_t least_free_bytes);
-// Folders below `prefix` in a bucket. Nothing locks it: an unpublished folder of a crash is removed
-// a day later by `clock`, which is the machine's and must outlive the object.
+// Returns folders below `prefix` in a bucket. There are no locks: an unpublished folder that a
+// crash has left is removed a day later by `clock`, which must have the machine's time and outlive
+// the object.
 std::unique_ptr<Folders> MakeS3Folders(std::shared_ptr<s3::Client> client, std::string bucket,
                                        std::string prefix, const Clock& clock);
 

@@ -12,7 +12,8 @@
 namespace stator::transfer {
 namespace {
 
-// Bounds the keys and values that one source holds: there may be 37 of them and more.
+// The maximum number of bytes of keys and values that one source of the merge buffers. There is one
+// source for each day of the change log, at most 37, and one for the items.
 constexpr size_t kStretchBytes = 256 << 10;
 
 Result<std::unique_ptr<kv::PinnedRange>> PinRange(kv::Pinner& pinner, kv::Tablet tablet,
@@ -55,7 +56,8 @@ class PastTable::Items {
   bool more_ = true;
 };
 
-// For each item that has changed in a day, after the moment: what it was before its first change.
+// One day of the change log: for each item that changed on that day after the moment, its state
+// before the first of these changes.
 class PastTable::Day {
  public:
   Day(std::unique_ptr<kv::PinnedRange> range, int64_t moment_micros)

@@ -25,8 +25,9 @@ class PastTable {
                                                 int64_t moment_micros);
   ~PastTable();
 
-  // Visits the items in the order of their keys. Once. An error of `visit` ends it and is returned;
-  // else errors as of PinnedRange::Next, and kCorruption. Holds about 20 MB at most. Blocks.
+  // Visits the items in the order of their keys. May be called once. An error of `visit` ends the
+  // reading and is returned; other errors are those of PinnedRange::Next, and kCorruption. Uses at
+  // most about 20 MB of memory. Blocks.
   using Visit = FunctionRef<Status(std::string_view key, std::string_view item)>;
   Status Read(Visit visit);
 

@@ -27,7 +27,8 @@ std::string NameOf(const table::RestoreSource& source) {
   return fmt::format("{} as of {}", source.table_name, FormatTime(*source.moment_micros));
 }
 
-// OK for the table of a restore, and not for one that has taken its name.
+// Returns OK if `table` is still the table that is being restored, and kResourceInUse if another
+// table has its name now.
 Status CheckSame(const table::TablePtr& table, const table::TableDescriptor& descriptor) {
   if (descriptor.restore && descriptor.table_id == table->descriptor.table_id) return OkStatus();
   return Error(ErrorCode::kResourceInUse, "the table is not being restored any more");

@@ -20,8 +20,8 @@ namespace {
 // The objects that a prefix may have: 64 TB of backups, in objects of 64 MB.
 constexpr size_t kMostObjects = 1'000'000;
 constexpr std::string_view kPublished = "PUBLISHED";
-// The leavings of a crash go after this time. No job of another server that is still writing takes
-// longer (Backups::kMostMicros).
+// An unpublished folder of this age was left by a crash and is removed. No server writes to a
+// folder for longer (Backups::kMostMicros).
 constexpr int64_t kAbandonedMicros = int64_t{24} * 3600 * 1'000'000;
 
 class S3Folders final : public Folders {

@@ -12,7 +12,7 @@
 namespace stator::transfer {
 namespace {
 
-// The bytes that a writer keeps until they are sent, and those that a reader has read ahead.
+// A writer buffers kPartBytes before it sends them; a reader reads kAheadBytes ahead.
 constexpr size_t kPartBytes = 8 << 20;
 static_assert(kPartBytes >= s3::Client::kLeastPartBytes);
 constexpr size_t kAheadBytes = 4 << 20;

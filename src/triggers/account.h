@@ -33,7 +33,7 @@ class Account {
     kMust,  // in turn; the taker holds nothing else, and may be the one beyond the bound
   };
 
-  // The bytes that one taker holds. Gives them back at its end. Thread-safe.
+  // The bytes that one user of the account holds. The destructor gives them back. Thread-safe.
   class Share {
    public:
     explicit Share(Account& account) : account_(account) {}

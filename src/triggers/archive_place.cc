@@ -53,7 +53,7 @@ Status MakeDirectories(const std::filesystem::path& path) {
 Status WriteFile(const std::string& directory, const std::string& name, std::string_view bytes) {
   TRY(MakeDirectories(directory));
   const std::string path = directory + "/" + name;
-  // Another process that runs the same mapping for a moment has a name of its own.
+  // The name has the process's id, because another process may run the same mapping for a moment.
   const std::string aside = fmt::format("{}/.{}.{}", directory, name, getpid());
   const int fd = open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
   if (fd < 0) return DiskError(aside, errno);

@@ -90,7 +90,8 @@ bool Course::Claim(size_t lane) {
     part.busy = due && !reading_ && TakeMemory();
     return part.busy;
   }
-  // A poll takes what memory there is, and without it only looks whether there is something.
+  // A poll reads as much as memory allows; without memory it only finds out whether the shard has
+  // more.
   const bool reads = IsHungry(part) && MayRead() && (!more_ || TakeMemory());
   // A lane that read a change for this one has set due_micros.
   const bool stores = lane == 0 && !storing_ && AllDelivered() && !stored_.ended;

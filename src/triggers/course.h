@@ -99,9 +99,10 @@ class Course : public std::enable_shared_from_this<Course> {
   // Delivers what there is, for a second or as long as one call of the function
   // takes. Blocks.
   void Work(size_t lane);
-  // Reads at the next chance, without waiting for the next poll.
+  // Makes the course read as soon as possible, without waiting for the next poll.
   void Hurry();
-  // Forgets what is not being sent, if another course waits for memory.
+  // Drops the changes that are not being sent (they are read again later), if another course waits
+  // for memory.
   void Yield();
   // Returns true if all that was in the shard at `since` (machine ticks) is delivered, or waits for
   // a window or for its next try.
@@ -184,17 +185,21 @@ class Course : public std::enable_shared_from_this<Course> {
   // StoreIfDue.
   bool Read() REQUIRES(mutex_);
   Sieve SieveOf() const REQUIRES(mutex_);
-  // Renders and filters a page, without the lock. One thread at a time.
+  // Renders and filters a page. Called without the lock, by one thread at a time.
   Catch Sift(const stream::StreamDescriptor& stream, const stream::Page& page, const Sieve& sieve);
-  // Whether a pattern matches. Nothing: the course is being stopped.
+  // Returns whether a filter pattern matches the change's JSON. nullopt: the course is being
+  // stopped.
   std::optional<bool> Matches(std::string_view json, simdjson::dom::parser* parser, uint64_t* steps,
                               Account::Share* turn);
   void Add(Catch caught) REQUIRES(mutex_);
   void OnReadFailed(const Error& error, const stream::Shard& shard) REQUIRES(mutex_);
   void Perform(const Lane::Step& step, Part* part) REQUIRES(mutex_);
-  // Tells a lane and the tally what became of a call. Returns whether all of the batch is done.
+  // Reports the outcome of a call to the lane and to the tally. Returns true if the whole batch is
+  // done.
   bool Note(Outcome outcome, Lane::Do what, Lane* lane) REQUIRES(mutex_);
-  // Gives a state to the lane. Returns false if it is too large, with what became of the batch.
+  // Gives the window's state that a call returned to the lane. If the state is too large, it ends
+  // the window early and returns false. If the window cannot end early, it changes `outcome` to a
+  // failure and returns true.
   bool TakeState(Outcome* outcome, Lane* lane) REQUIRES(mutex_);
   // Windows of the shard's lane.
   Tumbling Windows() const REQUIRES(mutex_);

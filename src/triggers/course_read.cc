@@ -27,10 +27,10 @@ constexpr size_t kPageBytes = kMostPageBytes + (512 << 10);
 static_assert(kPageBytes + (1 << 20) == Course::kTurnBytes);
 // Bytes that parsing takes for each byte: simdjson has indexes, a tape, strings, a padded copy.
 constexpr size_t kParsing = 16;
-// Filters of a page may take this many steps beside those of other courses, then one course at a
-// time goes on.
+// The filters of a page may take this many steps at the same time as other courses. Beyond it only
+// one course at a time continues.
 constexpr uint64_t kFreeSteps = 1'000'000;
-// The page ends behind the change with which its filters have taken this many.
+// The page ends after the change with which its filters have taken this many steps.
 constexpr uint64_t kMostSteps = 20'000'000;
 constexpr auto kTurnPause = std::chrono::milliseconds(2);
 }  // namespace

@@ -1,4 +1,5 @@
-// Events as functions get them, in the shape of Lambda's.
+// The JSON of changes: events as functions get them, in the shape of Lambda's, and the records of
+// Kinesis destinations.
 #pragma once
 
 #include <cstddef>

@@ -60,10 +60,10 @@ struct FunctionSettings {
 // that of mappings; empty: none.
 std::string_view FeatureOf(const FunctionSettings& function);
 
-// Whether calls of the function have an answer, so that there can be tumbling windows.
+// Returns true if calls of the function have an answer with a state, which tumbling windows need.
 bool AnswersWithState(const FunctionSettings& function);
 
-// One [[functions]] of stator.toml: names with values as text. kValidation says what is wrong.
+// One setting of a [[functions]] section of stator.toml: its name, and its values as text.
 struct Setting {
   std::string name;
   std::vector<std::string> values;
@@ -81,7 +81,8 @@ class BatchListener {
   virtual ~BatchListener() = default;
   // All changes are sent: their JSON may be freed.
   virtual void OnSent() = 0;
-  // Returns true if their JSON is still there, to be sent again, and stays until OnSent.
+  // Returns true if the changes' JSON is still in memory, so that the batch can be sent again. It
+  // then stays until OnSent.
   virtual bool OnAgain() = 0;
 };
 
@@ -150,7 +151,7 @@ class Target {
   virtual void Cancel() = 0;
 };
 
-// Certificates of authorities, once for all that use a file of them at a time. Thread-safe.
+// A cache of certificate authorities by file: all users of a file share one object. Thread-safe.
 class Trusts {
  public:
   Result<std::shared_ptr<const egress::TlsTrust>> Of(const std::string& authorities_file);

@@ -128,8 +128,8 @@ Outcome Judge(const egress::Reply& reply, const Batch& batch, bool invoke) {
   }
   if (status < 200 || status >= 400) {
     const std::string text = fmt::format("HTTP {}: {}", status, Shown(reply.body));
-    // With the Invoke API it says that the function was not run, but for an event that is too
-    // large.
+    // With the Invoke API such a status means that the function did not run, except 413: the event
+    // is too large, and the call counts as failed.
     return invoke && status != 413 ? NotRun(text, status) : Failed(text, status);
   }
   const std::string_view error = reply.header("X-Amz-Function-Error");

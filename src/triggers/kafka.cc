@@ -142,8 +142,8 @@ class KafkaProducer {
     set("client.id", "stator");
     set("acks", "all");
     set("enable.idempotence", "true");
-    // The time is the caller's: what a message that is given up would let pass ahead of it is given
-    // up with it.
+    // No timeout of the library: the caller has its own. If the library gave up one message, later
+    // ones would overtake it; the caller gives up all of them together.
     set("message.timeout.ms", "0");
     set("queue.buffering.max.kbytes", "65536");
     set("queue.buffering.max.messages", "100000");
@@ -340,7 +340,8 @@ Outcome KafkaTopic::Deliver(const Batch& batch) {
     return Outcome{
         .kind = Kind::kNotRun, .first_failed = taken_.FirstMissing(batch), .text = std::move(text)};
   };
-  // The library keeps the order of the messages that it has at a time.
+  // All missing changes may be sent together: librdkafka keeps the order of the messages in its
+  // queue.
   std::vector<size_t> sent =
       taken_.Missing(batch, batch.changes.size(), batch.changes.size(), /*in_order=*/false);
   std::vector<Message> messages;

@@ -38,10 +38,11 @@ struct KinesisArn {
 // Finds the access key that signs, as SDKs do. kValidation, with a sentence, if there is none.
 Result<access::SigningKey> FindKinesisKey(std::string_view endpoint);
 
-// For one thread at a time, but for Cancel.
+// Used by one thread at a time, except Cancel, which any thread may call.
 class KinesisClient {
  public:
-  // `endpoint` is of Kind::kKinesis. `clock` measures and dates; it outlives the client.
+  // `endpoint` must be of Kind::kKinesis. `clock` is used for timeouts and for signatures; it must
+  // outlive the client.
   static Result<std::unique_ptr<KinesisClient>> Make(const FunctionSettings& endpoint,
                                                      const Clock& clock, Trusts* trusts);
   // Calls an action, such as PutRecords. Errors are egress's: there was no answer. Blocks.
@@ -85,12 +86,14 @@ class KinesisStream final : public Target {
   std::string_view not_run() const override { return "the endpoint has not taken all records: "; }
   void Render(const RawChange& raw, ByteBuffer* scratch, Change* change) const override;
   Outcome Deliver(const Batch& batch) override;
-  // A record of the document; without its payload, if that makes it too large.
+  // Puts one record with the document of a failed batch. Leaves out the document's payload if the
+  // record would be too large with it.
   Outcome Report(const Batch& batch, const std::string& head) override;
   void Cancel() override;
 
  private:
-  // Sends records that are not taken, of the first `end` changes. `*progress`: some of them were.
+  // Sends those of the first `end` changes that the stream has not taken yet. Sets *progress if the
+  // stream took some of them.
   Outcome Put(const KinesisArn& arn, const Batch& batch, size_t end, bool* progress);
 
   const std::string stream_;  // the ARN of a function; empty: a destination

@@ -17,16 +17,18 @@ using Destination = table::KinesisDestination;
 using State = Destination::Status;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
-// While no destination is followed: a look goes through all tables.
+// The tick while no destination is active. It is longer, because each tick looks at all tables.
 constexpr auto kIdleTick = std::chrono::milliseconds(500);
 constexpr auto kNoEndpointTick = std::chrono::seconds(10);
-// An endpoint that does not answer is asked again for this long.
+// The pause between two checks of a stream (kCheckAgainMicros), and the time for which a failing
+// check is repeated (kMostCheckMicros).
 constexpr int64_t kCheckAgainMicros = 1'000'000;
 constexpr int64_t kMostCheckMicros = 30'000'000;
 constexpr int64_t kCheckTimeoutMicros = 5'000'000;
 constexpr int64_t kPutTimeoutMicros = 15'000'000;
 constexpr int64_t kUpdateMicros = 500'000;
-// The rest, when a destination is disabled, or its table is deleted, is sent in this time.
+// Timeouts for sending the remaining changes when a destination is disabled (kMostDisablingMicros)
+// or its table is deleted (kMostDrainMicros).
 constexpr int64_t kMostDisablingMicros = 10'000'000;
 constexpr int64_t kMostDrainMicros = 60'000'000;
 // [D] The service's words, whatever was the reason.

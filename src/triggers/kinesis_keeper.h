@@ -61,10 +61,11 @@ class KinesisKeeper {
 
   void Run();
   void Look();
-  // One destination of a table whose hidden stream this process has.
+  // Handles one destination of a table whose hidden stream this process sends.
   void Lead(const table::TableDescriptor& table, const table::KinesisDestination& destination);
   void Check(const table::TableDescriptor& table, const table::KinesisDestination& destination);
-  // Lets what is left of those that are gone be sent, and removes their streams.
+  // Lets the remaining changes of removed destinations be sent, and then removes their hidden
+  // streams.
   void Finish();
   void Refresh();
   // Changes the status of a destination, if it still has the one that was seen.

@@ -1,13 +1,13 @@
-// Decides which changes to deliver next: one sequence of them on its way to a function.
+// Decides which changes of one sequence are delivered next to a function.
 //
 // Changes go in batches, in their order, and a batch that fails holds up the ones behind it until
-// it is delivered, exhausted or expired. A lane may forget changes that are added again later, in
-// the same order; it keeps what it knows of their batch. Pure: a lane is told the time and what
-// became of each batch, and says what to do now. Not thread-safe.
+// it is delivered, exhausted or expired. A lane may drop changes to save memory; they are added
+// again later, in the same order, and it keeps the state of their batch. Pure: a lane gets the time
+// and the outcome of each batch, and returns the next step. Not thread-safe.
 //
 // With tumbling windows a batch has changes of one window only, and the function's answer is the
-// state that its next call of the window gets. A window opens with its first batch. It closes with
-// a final call, which has no changes, once nothing of it can come any more:
+// state that its next call of the window gets. A window opens with its first batch. When no more
+// changes of the window can come, it closes with a final call, which has no changes:
 //
 //   closed --batch--> open --over--> final call --delivered, or given up--> closed
 #pragma once
@@ -91,10 +91,10 @@ class Lane {
 
   // Forgets the changes behind the first `kept`. References to the others stay valid.
   void Forget(size_t kept);
-  // Frees the text of the first `count` changes. They can be delivered no more: after a failure
-  // they must be forgotten.
+  // Frees the JSON of the first `count` changes. They cannot be delivered again from this lane:
+  // after a failure they must be read anew.
   void Strip(size_t count);
-  // Forgets what is known of batches: the changes that are added next are others.
+  // Resets the state of batches, because the changes that are added next are other ones.
   void Restart();
 
   // Takes the outcome of kInvoke:
@@ -103,13 +103,14 @@ class Lane {
   void OnFailed(size_t first_failed, int64_t now);
   // This change of the batch can never be delivered; those before it are. It is discarded alone.
   void OnHopeless(size_t hopeless);
-  // The function was not run for the changes from this one on. Not an attempt.
+  // The function did not run for the changes from index `delivered` on. This does not count as an
+  // attempt.
   void OnNotRun(size_t delivered, int64_t now);
   // Takes the outcome of kReport.
   void OnReported(bool ok, int64_t now);
   // Takes the outcomes of kFinish:
   void OnFinished();
-  // `ran`: it was an attempt.
+  // `ran`: the function ran, so this counts as an attempt.
   void OnNotFinished(bool ran, int64_t now);
 
   // Takes the state that an answer to a batch of the window returned; before its outcome.

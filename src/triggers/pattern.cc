@@ -56,7 +56,8 @@ struct Choice {
   std::vector<Choice> but;  // kAnythingBut
 };
 
-// Texts of one operator, so that one search tells whether a text has it.
+// The texts of one operator (equals, prefix or suffix) in a form in which one search tells whether
+// any of them matches a text.
 class Words {
  public:
   enum Kind { kWhole, kPrefix, kSuffix };

@@ -49,26 +49,27 @@ class Runner {
   struct Options {
     std::vector<FunctionSettings> functions;
     std::vector<Mapping> declared;
-    // Whether this process is to run the mappings of the stream with this tablet, now. Null: it is.
+    // Returns true if this process runs the mappings of the stream with this tablet at present.
+    // Null: always true.
     std::function<bool(uint32_t tablet)> is_mine = nullptr;
-    // The mappings, where they are not those of the store's book. Then there are no calls of
-    // Create, Update and Remove.
+    // Returns the mappings to run, if they are not those of the store's book (Kinesis
+    // destinations). Then Create, Update and Remove are not called.
     std::function<std::vector<StoredMapping>()> mappings = nullptr;
   };
-  // `machine` measures; env's clock dates. Both must outlive the runner.
+  // `machine` is used for timeouts, env's clock for dates. Both must outlive the runner.
   Runner(ops::Environment& env, const Clock& machine, Options options);
   ~Runner() { Stop(); }
 
-  // Reads the mappings and begins. Blocks on the engine.
+  // Reads the mappings and starts the threads. Blocks on the engine.
   Status Start();
   // Ends the calls under way, after a grace of a few seconds, and stores checkpoints. Idempotent.
   void Stop();
-  // Takes over what the store says of mappings. Blocks on the engine. To be called about once a
-  // second where other processes may change them.
+  // Reads the mappings from the store. Blocks on the engine. If other processes may change them,
+  // call it about once a second.
   Status Refresh();
 
-  // Waits until what is in the streams now is delivered, or waits for a window or its next try; at
-  // most `most_micros`. For a manual clock, before it is moved on. Blocks.
+  // Waits until all changes that are in the streams now are delivered, or wait for a window or a
+  // retry; for at most `most_micros`. Called before a manual clock is moved. Blocks.
   void Settle(int64_t most_micros);
 
   // Creates a mapping that starts at the stream's end or at its oldest record, as it says. The
@@ -79,10 +80,10 @@ class Runner {
   // Blocks.
   Result<Mapping> Update(std::string_view uuid,
                          const std::function<Status(Mapping* mapping)>& change);
-  // Removes a mapping and returns what it was. kResourceNotFound. Blocks.
+  // Removes a mapping and returns it. kResourceNotFound if there is none with this id. Blocks.
   Result<Mapping> Remove(std::string_view uuid);
 
-  // Whether the mapping's stream is disabled and all of it is delivered.
+  // Returns true if the mapping's stream is disabled and all its changes are delivered.
   bool IsFinished(std::string_view uuid) const;
 
   // Removes all mappings. Blocks.

@@ -1,4 +1,5 @@
-// The changes of a lane that a stream, or a topic, has taken out of their order.
+// Keeps which changes of a lane a Kinesis stream or Kafka topic has taken. It may have taken later
+// ones and refused earlier ones.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +11,12 @@
 
 namespace stator::triggers {
 
-// Which changes of a lane a target has taken. Each change has the key of its item. One that was
-// refused is sent again, with those of the same item behind it, whether they were taken or not: the
-// last record of an item is that of its last change. Pure.
+// The changes of a lane that a target has taken. Each change has the key of its item. A refused
+// change is sent again, together with all later changes of the same item, also those that were
+// taken: so the last record of an item is always that of its last change. Pure.
 class TakenChanges {
  public:
-  // Forgets what is before the batch.
+  // Forgets the changes before the batch.
   void Begin(const Batch& batch);
   // Returns the indexes of the changes before `end` that are to be sent together, `most` at most.
   // `in_order`: one of each item, so that none comes before an earlier one that is refused.

@@ -12,8 +12,8 @@ namespace stator::triggers {
 
 // [D] The most bytes of a state.
 inline constexpr size_t kMostStateBytes = 1 << 20;
-// A window is over when all changes are seen that were made until this time after its end. [A] The
-// service waits for up to two minutes.
+// The time after the end of a window until which the lane waits for late changes: the window is
+// closed when all changes made until then were seen. [A] The service waits for up to two minutes.
 inline constexpr int64_t kLateMicros = 2'000'000;
 
 struct OpenWindow {
@@ -32,11 +32,12 @@ struct Tumbling {
   bool operator==(const Tumbling&) const = default;
 };
 
-// Opens the window of a change that was made at `created_micros`. Windows of `length_micros` begin
-// at multiples of it since 1970. A change that comes after its window was closed is in the next.
+// Returns the window for a change that was made at `created_micros`. Windows begin at multiples of
+// `length_micros` since 1970. `ended_micros` is the end of the last closed window: a change that is
+// older belongs to the next window.
 OpenWindow OpenFor(int64_t created_micros, int64_t length_micros, int64_t ended_micros);
 
-// The window, as a call is told of it.
+// The window of an event as the function sees it.
 struct WindowCall {
   OpenWindow window;
   bool final_call = false;
