@@ -218,7 +218,8 @@ bool AnswerElsewhere(std::unique_ptr<PendingCall>& call, Result<Response>& respo
     });
   };
   // Renderings of a few milliseconds do not wait behind evaluations of seconds.
-  if (size.is_quick() ? env.workers.TryPost(task) : env.long_work.TryPost(task)) return true;
+  if (size.is_quick() && env.workers.TryPost(task)) return true;
+  if (env.long_work.TryPostEnd(task)) return true;
   call = std::move(shared->call);
   response = std::move(shared->response);
   return false;

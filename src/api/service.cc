@@ -341,7 +341,7 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
         if (worked) then(*call);
       });
     };
-    if (context_.env.long_work.TryPost(task)) return true;
+    if (context_.env.long_work.TryPostEnd(task)) return true;
     done_ = std::move(call->done_);
     audit_ = std::move(call->audit_);
     forwarded_ = std::move(call->forwarded_);

@@ -5,12 +5,12 @@
 
 namespace stator {
 
-bool LongWork::TryPost(UniqueFunction<void()>& task, Length length) {
+bool LongWork::Queue(UniqueFunction<void()>& task, Length length, size_t most) {
   // It takes what is queued when it comes to run, this task first if no other waits.
   UniqueFunction<void()> runner = [this] { RunQueued(); };
   MutexLock lock(mutex_);
-  if (queued_ >= max_queued_) return false;
   std::deque<UniqueFunction<void()>>& queue = queues_[static_cast<size_t>(length)];
+  if (queue.size() >= most) return false;
   queue.emplace_back();  // before the pool promises to run it
   if (threads_ < at_once_) {
     if (!pool_.TryPost(runner)) {
@@ -20,7 +20,6 @@ bool LongWork::TryPost(UniqueFunction<void()>& task, Length length) {
     ++threads_;
   }
   queue.back() = std::move(task);
-  ++queued_;
   return true;
 }
 
@@ -33,7 +32,6 @@ bool LongWork::Take(UniqueFunction<void()>* task, Length* length) {
     *length = static_cast<Length>(turn);
     *task = std::move(queues_[turn].front());
     queues_[turn].pop_front();
-    --queued_;
     if (*length != Length::kShort) ++longer_;
     return true;
   }

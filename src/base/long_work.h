@@ -22,15 +22,24 @@ class LongWork {
   // How long a task takes at most, on one thread: a few milliseconds, a tenth of a second, longer.
   enum class Length : uint8_t { kShort, kMiddle, kLong };
 
-  explicit LongWork(WorkerPool& pool, size_t at_once = 3, size_t max_queued = 4096)
-      : pool_(pool), at_once_(at_once), max_queued_(max_queued) {}
+  static constexpr size_t kLengths = 3;
+  // Tasks that may wait, by length: those of a length wait for some ten seconds at most.
+  using Bounds = std::array<size_t, kLengths>;
 
-  // Queues a task. Returns false and leaves `task` untouched if the queue is full or the pool takes
-  // nothing.
-  bool TryPost(UniqueFunction<void()>& task, Length length = Length::kShort);
+  explicit LongWork(WorkerPool& pool, size_t at_once = 3, Bounds most_queued = {4096, 1024, 256})
+      : pool_(pool), at_once_(at_once), most_queued_(most_queued) {}
+
+  // Queues a task. Returns false and leaves `task` untouched if too many of its length wait or the
+  // pool takes nothing.
+  bool TryPost(UniqueFunction<void()>& task, Length length = Length::kShort) {
+    return Queue(task, length, most_queued_[static_cast<size_t>(length)]);
+  }
+  // The same for the short end of work that was taken on, whose result would be lost otherwise:
+  // however many wait.
+  bool TryPostEnd(UniqueFunction<void()>& task) { return Queue(task, Length::kShort, SIZE_MAX); }
 
  private:
-  static constexpr size_t kLengths = 3;
+  bool Queue(UniqueFunction<void()>& task, Length length, size_t most);
 
   void RunQueued();
   // Takes the task whose turn it is. Returns false if there is none for one thread more.
@@ -38,10 +47,9 @@ class LongWork {
 
   WorkerPool& pool_;
   const size_t at_once_;
-  const size_t max_queued_;
+  const Bounds most_queued_;
   Mutex mutex_;
   std::array<std::deque<UniqueFunction<void()>>, kLengths> queues_ GUARDED_BY(mutex_);
-  size_t queued_ GUARDED_BY(mutex_) = 0;   // in all queues
   size_t threads_ GUARDED_BY(mutex_) = 0;  // that run tasks, or are about to
   size_t longer_ GUARDED_BY(mutex_) = 0;   // tasks that run and are not short
   size_t last_ GUARDED_BY(mutex_) = 0;     // the length whose turn was the last

@@ -124,7 +124,7 @@ TEST(LongWorkTest, LengthsTakeTurns) {
 
 TEST(LongWorkTest, RefusedTasksStayWithTheCaller) {
   WorkerPool pool(1, 100);
-  LongWork work(pool, 1, 1);
+  LongWork work(pool, 1, {1, 1, 1});
   Door door;
   UniqueFunction<void()> first = [&door] { door.Pass(); };
   ASSERT_TRUE(work.TryPost(first));
@@ -136,6 +136,18 @@ TEST(LongWorkTest, RefusedTasksStayWithTheCaller) {
     EXPECT_EQ(static_cast<bool>(task), refused);
   }
   EXPECT_TRUE(refused);
+  // Those of other lengths have bounds of their own, and an end has none.
+  for (const LongWork::Length length : {LongWork::Length::kMiddle, LongWork::Length::kLong}) {
+    UniqueFunction<void()> task = [&ran] { ++ran; };
+    EXPECT_TRUE(work.TryPost(task, length));
+    task = [&ran] { ++ran; };
+    EXPECT_FALSE(work.TryPost(task, length));
+  }
+  int ends = 0;
+  for (int i = 0; i < 10; ++i) {
+    UniqueFunction<void()> end = [&ends] { ++ends; };
+    EXPECT_TRUE(work.TryPostEnd(end));
+  }
   door.Open();
   pool.Stop();
   UniqueFunction<void()> late = [] {};

@@ -84,9 +84,9 @@ using WriteBody =
 using WriteDone = UniqueFunction<void(Status)>;
 // Decides whether the body of a write runs on another thread. Called under the latches, before the
 // body. Returns false if the body may run on this thread. Otherwise it arranges that `run` is
-// called once, on any thread, and returns true.
-using WriteDetour =
-    std::function<bool(const std::vector<model::ItemView>& old_items, UniqueFunction<void()> run)>;
+// called once, on any thread, and returns true, or it returns the error that refuses the write.
+using WriteDetour = std::function<Result<bool>(const std::vector<model::ItemView>& old_items,
+                                               UniqueFunction<void()> run)>;
 
 // The maximum size of an item collection: the items of one partition key value with their entries
 // in local indexes. Only for tables with local indexes.

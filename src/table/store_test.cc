@@ -347,7 +347,7 @@ TEST(Write, ADetourTakesTheBodyToAnotherThread) {
           return std::vector<Change>(1);
         },
         [&](Status status) { done.set_value(std::move(status)); }, nullptr,
-        [&](const std::vector<ItemView>& old_items, UniqueFunction<void()> run) {
+        [&](const std::vector<ItemView>& old_items, UniqueFunction<void()> run) -> Result<bool> {
           EXPECT_TRUE(old_items[0].exists());
           if (detours) other = std::thread([run = std::move(run)]() mutable { run(); });
           return detours;
@@ -360,6 +360,27 @@ TEST(Write, ADetourTakesTheBodyToAnotherThread) {
   EXPECT_EQ(body_thread, other.get_id());
   other.join();
   EXPECT_EQ(world.store->latches().size(), 0u);
+}
+
+TEST(Write, ADetourRefuses) {
+  FaultWorld world;
+  const TablePtr table = world.Create("aaa").value();
+  std::promise<Status> done;
+  world.store->Write(
+      {{table, KeyOf("a")}},
+      [](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
+        ADD_FAILURE() << "the body ran";
+        return std::vector<Change>(1);
+      },
+      [&](Status status) { done.set_value(std::move(status)); }, nullptr,
+      [](const std::vector<ItemView>&, UniqueFunction<void()>) -> Result<bool> {
+        return Error(ErrorCode::kUnavailable, "too much waits");
+      });
+  const Status refused = done.get_future().get();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message(), "too much waits");
+  EXPECT_EQ(world.store->latches().size(), 0u);
+  EXPECT_TRUE(world.Put(table, "a", 1).ok());
 }
 
 TEST(Write, ABodyThatRunsOutOfMemoryChangesNothing) {

@@ -141,7 +141,9 @@ void WriteOperation::Decide() {
   if (detour_) {
     // A copy: once `run` is handed on, this object may be gone.
     const WriteDetour detour = detour_;
-    if (detour(OldItems(), [this] { DecideNow(); })) return;
+    Result<bool> taken = detour(OldItems(), [this] { DecideNow(); });
+    if (!taken.ok()) return Abandon(std::move(taken).error());
+    if (*taken) return;
   }
   DecideNow();
 }
