@@ -1,5 +1,9 @@
 // The program: runs what its command line says.
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <system_error>
 
 #include "server/command_line.h"
 #include "server/iam_command.h"
@@ -13,7 +17,33 @@ extern "C" const char* malloc_conf;
 const char* malloc_conf =
     "background_thread:true,max_background_threads:1,oversize_threshold:2097152";
 
+namespace {
+
+const std::terminate_handler kStandardEnd = std::get_terminate();
+
+// A process that may not have the threads that it needs ends with a sentence.
+[[noreturn]] void End() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      std::fputs(
+          "stator: the system makes no more threads for this process. Raise its limit: "
+          "ulimit -u, TasksMax= of its unit, or pids of its container.\n",
+          stderr);
+      std::_Exit(1);
+    }
+  } catch (...) {
+    // Said by the standard handler.
+  }
+  kStandardEnd();
+  std::abort();
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  std::set_terminate(End);
   // A write beyond the limit of a file's size fails then, like one on a full disk, and does not end
   // the process.
   std::signal(SIGXFSZ, SIG_IGN);

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import { test } from 'node:test';
 
 import { until } from '../sdk/functions.mjs';
-import { call, isStator, Server } from '../sdk/harness.mjs';
+import { binary, call, isStator, Server } from '../sdk/harness.mjs';
 
 // The limit does not hold for root.
 const kOtherUser = ['setpriv', '--reuid=65534', '--clear-groups', '--inh-caps=-all'];
@@ -53,4 +53,12 @@ test('a server at its limit of threads goes on, and makes up for it later', ours
   } finally {
     await server.kill();
   }
+});
+
+test('a server that has too few threads to start says so', ours, async () => {
+  const threads = 'import resource; resource.setrlimit(resource.RLIMIT_NPROC, (3, 3)); import os, sys; os.execv(sys.argv[1], sys.argv[1:])';
+  const ended = spawnSync(kOtherUser[0], [...kOtherUser.slice(1), '/usr/bin/python3', '-c', threads, binary, 'serve', '--in-memory', '--port', '0'], { encoding: 'utf8', timeout: 60000 });
+  assert.equal(ended.status, 1, ended.stderr);
+  assert.match(ended.stderr, /^stator: the system makes no more threads for this process\. Raise its limit: .*pids of its container\.$/m);
+  assert.doesNotMatch(ended.stderr, /terminate/);
 });
