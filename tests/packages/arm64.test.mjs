@@ -98,7 +98,7 @@ test('everything in the artefacts for arm64 is for arm64, and needs no more than
   const directory = unpackTarball();
   assertArm64(directory, 10);
   assertNeedsOnlyTheSystem(directory);
-  assert.ok(fs.statSync(artefact(`${tarball}.tar.gz`)).size < 16e6);
+  assert.ok(fs.statSync(artefact(`${tarball}.tar.gz`)).size < 15e6);
   const unpackDebian = (architecture) => {
     const to = path.join(work, `deb-${architecture}`);
     run('dpkg-deb', '-x', artefact(`stator_${version}_${architecture}.deb`), to);
