@@ -249,7 +249,9 @@ void ListContributorInsights(Context& ctx, ListContributorInsightsRequest reques
     if (!table.ok()) return done(std::move(table).error());
     tables.push_back(*std::move(table));
   } else {
-    tables = ctx.env.store.ListOf(ctx.account);
+    // Each table has a summary, but for the first, whose last one may be the end of the page before.
+    tables = ctx.env.store.ListWithInsights(ctx.account, after ? after->first : std::string_view(),
+                                            static_cast<size_t>(limit) + 2);
   }
   ListContributorInsightsResponse response;
   for (const table::TablePtr& table : tables) {

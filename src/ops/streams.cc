@@ -116,9 +116,8 @@ void ListStreams(Context& ctx, ListStreamsRequest request, Callback<ListStreamsR
   std::optional<std::string> wanted;
   if (request.table_name) wanted = table::StoreName(ctx.account, *request.table_name);
   ListStreamsResponse response;
-  for (const stream::StreamPtr& stream : ctx.env.store.ListStreamsOf(ctx.account)) {
-    if (stream->hidden() || (wanted && *wanted != stream->table_name)) continue;
-    if (after && std::pair(stream->table_name, stream->label) <= *after) continue;
+  for (const stream::StreamPtr& stream :
+       ctx.env.store.StreamPage(ctx.account, wanted, after, static_cast<size_t>(limit) + 1)) {
     if (response.streams.size() == static_cast<size_t>(limit)) {
       response.last_evaluated_stream_arn = response.streams.back().stream_arn;
       break;

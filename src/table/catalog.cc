@@ -40,65 +40,59 @@ Catalog::Lock::Lock(Catalog& catalog) : catalog_(catalog) {
 
 TablePtr Catalog::Find(std::string_view name) const {
   std::shared_lock lock(mutex_);
-  const auto it = tables_.find(name);
-  return it == tables_.end() ? nullptr : it->second;
+  return tables_.Find(name);
 }
 
 std::vector<TablePtr> Catalog::List() const {
   std::shared_lock lock(mutex_);
-  std::vector<TablePtr> tables;
-  tables.reserve(tables_.size());
-  for (const auto& [name, table] : tables_) tables.push_back(table);
-  return tables;
+  return tables_.All();
 }
 
 std::vector<TablePtr> Catalog::ListOf(std::string_view account, std::string_view after,
                                       size_t most) const {
-  const std::string start = StoreName(account, after);
   std::shared_lock lock(mutex_);
-  std::vector<TablePtr> tables;
-  for (auto it = after.empty() && !account.empty() ? tables_.lower_bound(start)
-                                                   : tables_.upper_bound(start);
-       it != tables_.end() && AccountIn(it->first) == account && tables.size() < most; ++it)
-    tables.push_back(it->second);
-  return tables;
+  return tables_.Page(account, after, most);
+}
+
+std::vector<TablePtr> Catalog::ListWithInsights(std::string_view account, std::string_view from,
+                                                size_t most) const {
+  std::shared_lock lock(mutex_);
+  return tables_.PageWithInsights(account, from, most);
 }
 
 void Catalog::Observe(CatalogObserver* observer) {
   std::unique_lock lock(mutex_);
   observer_ = observer;
   if (observer == nullptr) return;
-  for (auto& [name, table] : tables_) {
+  for (const TablePtr& table : tables_.All()) {
     auto next = std::make_shared<Table>(*table);
     next->meters = {};
     observer->OnVersion(nullptr, next.get());
-    table = std::move(next);
+    tables_.Put(std::move(next));
   }
 }
 
 void Catalog::Publish(std::shared_ptr<Table> table) {
   std::unique_lock lock(mutex_);
-  TablePtr& place = tables_[table->descriptor.name];
   if (observer_ != nullptr) {
+    const TablePtr before = tables_.Find(table->descriptor.name);
     // A change that began before the observer came has made a version without meters.
-    if (place != nullptr) table->meters = place->meters;
-    observer_->OnVersion(place.get(), table.get());
+    if (before != nullptr) table->meters = before->meters;
+    observer_->OnVersion(before.get(), table.get());
   }
-  place = std::move(table);
+  tables_.Put(std::move(table));
 }
 
 void Catalog::Show(const Swap& swap) {
   std::unique_lock lock(mutex_);
-  for (const TablePtr& table : swap.gone) tables_.erase(table->descriptor.name);
+  for (const TablePtr& table : swap.gone) tables_.Erase(table->descriptor.name);
   for (const Swap::Version& version : swap.tables) {
     if (version.before != nullptr) version.next->meters = version.before->meters;
     if (observer_ != nullptr) observer_->OnVersion(version.before.get(), version.next.get());
-    tables_[version.next->descriptor.name] = version.next;
+    tables_.Put(version.next);
   }
-  for (const stream::StreamPtr& stream : swap.gone_streams)
-    streams_.erase({stream->table_name, stream->label});
-  for (const stream::StreamPtr& stream : swap.streams)
-    streams_[{stream->table_name, stream->label}] = stream;
+  for (const stream::StreamPtr& stream : swap.gone_streams) streams_.Erase(*stream);
+  for (const stream::StreamPtr& stream : swap.streams) streams_.Put(stream);
 }
 
 void Catalog::BeginChange(UniqueFunction<void()> task) {
@@ -147,33 +141,42 @@ void Catalog::TrimChangeLog(std::string name, uint32_t log_tablet_id, int64_t da
 
 void Catalog::PublishStream(stream::StreamDescriptor stream, uint64_t stamp) {
   stream.Settle(stamp);
-  std::pair<std::string, std::string> name(stream.table_name, stream.label);
   auto published = std::make_shared<const stream::StreamDescriptor>(std::move(stream));
   std::unique_lock lock(mutex_);
-  streams_[std::move(name)] = std::move(published);
+  streams_.Put(std::move(published));
 }
 
 stream::StreamPtr Catalog::FindStream(std::string_view table_name, std::string_view label) const {
   std::shared_lock lock(mutex_);
-  const auto it = streams_.find({std::string(table_name), std::string(label)});
-  return it == streams_.end() ? nullptr : it->second;
+  return streams_.Find(table_name, label);
 }
 
 std::vector<stream::StreamPtr> Catalog::ListStreams() const {
   std::shared_lock lock(mutex_);
-  std::vector<stream::StreamPtr> streams;
-  streams.reserve(streams_.size());
-  for (const auto& [name, stream] : streams_) streams.push_back(stream);
-  return streams;
+  return streams_.All();
 }
 
 std::vector<stream::StreamPtr> Catalog::ListStreamsOf(std::string_view account) const {
   std::shared_lock lock(mutex_);
-  std::vector<stream::StreamPtr> streams;
-  for (auto it = streams_.lower_bound({StoreName(account, ""), ""});
-       it != streams_.end() && AccountIn(it->first.first) == account; ++it)
-    streams.push_back(it->second);
-  return streams;
+  return streams_.Of(account);
+}
+
+std::vector<stream::StreamPtr> Catalog::StreamPage(std::string_view account,
+                                                   const std::optional<std::string>& table,
+                                                   const std::optional<StreamPlace>& after,
+                                                   size_t most) const {
+  std::shared_lock lock(mutex_);
+  return streams_.Page(account, table, after, most);
+}
+
+DefinitionBound::Held Catalog::Held() const {
+  std::shared_lock lock(mutex_);
+  return {[this] { return List(); },
+          [this] {
+            std::shared_lock lock(mutex_);
+            return streams_.disabled();
+          },
+          streams_.disabled().bytes};
 }
 
 stream::StreamDescriptor Catalog::NewStream(TableDescriptor* table, StreamKind kind) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <shared_mutex>
@@ -20,12 +19,14 @@
 #include "history/change_clock.h"
 #include "kv/engine.h"
 #include "stream/stream.h"
+#include "table/definition_account.h"
 #include "table/delayed_tasks.h"
 #include "table/descriptor.h"
 #include "table/latch.h"
 #include "table/space_reclaimer.h"
+#include "table/stream_index.h"
 #include "table/table.h"
-#include "table/table_name.h"
+#include "table/table_index.h"
 
 namespace stator::table {
 
@@ -56,10 +57,16 @@ class Catalog {
   TablePtr Find(std::string_view name) const;
   std::vector<TablePtr> List() const;
   std::vector<TablePtr> ListOf(std::string_view account, std::string_view after, size_t most) const;
+  std::vector<TablePtr> ListWithInsights(std::string_view account, std::string_view from,
+                                         size_t most) const;
   void Observe(CatalogObserver* observer);
   stream::StreamPtr FindStream(std::string_view table_name, std::string_view label) const;
   std::vector<stream::StreamPtr> ListStreams() const;
   std::vector<stream::StreamPtr> ListStreamsOf(std::string_view account) const;
+  std::vector<stream::StreamPtr> StreamPage(std::string_view account,
+                                            const std::optional<std::string>& table,
+                                            const std::optional<StreamPlace>& after,
+                                            size_t most) const;
 
   // --- Changes ---
 
@@ -136,6 +143,8 @@ class Catalog {
   void Publish(std::shared_ptr<Table> table);
   // The version that a batch with this stamp has stored.
   void PublishStream(stream::StreamDescriptor stream, uint64_t stamp);
+  // Returns what there is now, for DefinitionBound::Check.
+  DefinitionBound::Held Held() const;
   // The next versions of the table's streams, of those that the change asks for.
   std::vector<stream::StreamDescriptor> NextStreams(const TableDescriptor& current,
                                                     TableDescriptor* next,
@@ -153,12 +162,9 @@ class Catalog {
   const Clock& clock_;
   DelayedTasks& tasks_;
   IndexBuilder& builder_;
-  using TablesByName = std::map<std::string, TablePtr, NameLess>;
-  using StreamsByName =
-      std::map<std::pair<std::string, std::string>, stream::StreamPtr, StreamNameLess>;
   mutable std::shared_mutex mutex_;
-  TablesByName tables_;                  // under mutex_
-  StreamsByName streams_;                // by table name and label; under mutex_
+  TableIndex tables_;                    // under mutex_
+  StreamIndex streams_;                  // under mutex_
   CatalogObserver* observer_ = nullptr;  // under mutex_
 
  private:

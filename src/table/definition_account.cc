@@ -18,6 +18,8 @@ constexpr uint64_t kGlobalIndexBytes = 9'000;
 constexpr uint64_t kLocalIndexBytes = 1'000;
 constexpr uint64_t kTextBytes = 64;  // of each text, besides what stands in it
 constexpr uint64_t kTargetBytes = 1'000;
+// Of an enabled stream: about what its description will hold for a day once it is disabled.
+constexpr uint64_t kStreamBytes = 1'500;
 
 std::atomic<uint64_t> most_bytes = kMostDefinitionBytes;
 
@@ -37,6 +39,13 @@ uint64_t BytesOf(const AutoScalingRules& rules) {
   return bytes;
 }
 
+// The end of a refusal: the part that no client can drop.
+std::string OfStreams(uint64_t bytes) {
+  if (bytes == 0) return {};
+  return fmt::format(
+      "; {} bytes describe disabled streams, which go 24 hours after they were disabled", bytes);
+}
+
 }  // namespace
 
 void DefinitionAccount::SetMost(uint64_t bytes) { most_bytes = bytes; }
@@ -51,6 +60,8 @@ uint64_t DefinitionAccount::BytesOf(const TableDescriptor& table) {
     bytes += table::BytesOf(index.auto_scaling);
     for (const std::string& name : index.non_key_attributes) bytes += kTextBytes + name.size();
   }
+  if (table.stream_view_type) bytes += kStreamBytes;
+  if (table.captures()) bytes += kStreamBytes;
   return bytes;
 }
 
@@ -59,33 +70,44 @@ Status DefinitionAccount::Check(const TableDescriptor* before, const TableDescri
   const uint64_t has = BytesOf(next);
   if (has <= had) return OkStatus();
   const uint64_t most = most_bytes;
-  const uint64_t all = bytes_ + (has - had);
+  const uint64_t all = table_bytes_ + streams_.bytes + (has - had);
   if (all > most) {
     return Error(ErrorCode::kLimitExceeded,
                  fmt::format("Subscriber limit exceeded: The definitions of all tables together "
-                             "may have {} bytes, and would have {}: drop tables or indexes",
-                             most, all));
+                             "may have {} bytes, and would have {}: drop tables or indexes{}",
+                             most, all, OfStreams(streams_.bytes)));
   }
   const std::string_view account = AccountIn(next.name);
   const auto mine = of_accounts_.find(account);
   const uint64_t own = (mine == of_accounts_.end() ? 0 : mine->second) + (has - had);
   const uint64_t accounts = of_accounts_.size() + (mine == of_accounts_.end() ? 1 : 0);
   const uint64_t share = most / 2 / accounts;
+  const auto streams = streams_.of_accounts.find(account);
   if (accounts > 1 && all > most / 2 && own > share) {
-    return Error(ErrorCode::kLimitExceeded,
-                 fmt::format("Subscriber limit exceeded: The definitions of all tables together "
-                             "have more than half of the {} bytes that they may have, so those of "
-                             "one account may have {} bytes, and would have {}: drop tables or "
-                             "indexes",
-                             most, share, own));
+    return Error(
+        ErrorCode::kLimitExceeded,
+        fmt::format("Subscriber limit exceeded: The definitions of all tables together "
+                    "have more than half of the {} bytes that they may have, so those of "
+                    "one account may have {} bytes, and would have {}: drop tables or "
+                    "indexes{}",
+                    most, share, own,
+                    OfStreams(streams == streams_.of_accounts.end() ? 0 : streams->second)));
   }
   return OkStatus();
 }
 
 void DefinitionAccount::Add(const TableDescriptor& table) {
   const uint64_t bytes = BytesOf(table);
-  bytes_ += bytes;
-  const std::string_view account = AccountIn(table.name);
+  table_bytes_ += bytes;
+  AddTo(AccountIn(table.name), bytes);
+}
+
+void DefinitionAccount::Add(const DisabledStreams& streams) {
+  streams_ = streams;
+  for (const auto& [account, bytes] : streams_.of_accounts) AddTo(account, bytes);
+}
+
+void DefinitionAccount::AddTo(std::string_view account, uint64_t bytes) {
   const auto mine = of_accounts_.find(account);
   if (mine == of_accounts_.end())
     of_accounts_.emplace(account, bytes);
@@ -93,20 +115,21 @@ void DefinitionAccount::Add(const TableDescriptor& table) {
     mine->second += bytes;
 }
 
-Status DefinitionBound::Check(FunctionRef<std::vector<TablePtr>()> all,
-                              const TableDescriptor* before, const TableDescriptor& next) {
+Status DefinitionBound::Check(const Held& held, const TableDescriptor* before,
+                              const TableDescriptor& next) {
   const uint64_t had = before == nullptr ? 0 : DefinitionAccount::BytesOf(*before);
   const uint64_t has = DefinitionAccount::BytesOf(next);
   if (has <= had) return OkStatus();
-  if (checks_left_ > 0 && most_held_ + (has - had) <= most_bytes / 2) {
+  if (checks_left_ > 0 && most_held_ + held.stream_bytes + (has - had) <= most_bytes / 2) {
     --checks_left_;
     most_held_ += has - had;
     return OkStatus();
   }
   DefinitionAccount account;
-  for (const TablePtr& table : all()) account.Add(table->descriptor);
+  for (const TablePtr& table : held.tables()) account.Add(table->descriptor);
+  account.Add(held.streams());
   TRY(account.Check(before, next));
-  most_held_ = account.bytes() + (has - had);
+  most_held_ = account.table_bytes() + (has - had);
   checks_left_ = kChecksPerCount;
   return OkStatus();
 }

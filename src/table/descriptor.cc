@@ -313,6 +313,13 @@ bool TableDescriptor::HasIndexWork() const {
   return expiry && expiry->state != IndexDescriptor::State::kActive;
 }
 
+bool TableDescriptor::ShowsInsights() const {
+  if (insights) return true;
+  return std::any_of(indexes.begin(), indexes.end(), [](const IndexDescriptor& index) {
+    return index.insights && index.state != IndexDescriptor::State::kDeleting;
+  });
+}
+
 std::string TableDescriptor::Encode() const {
   FieldWriter writer;
   Visit(writer, *this);

@@ -248,6 +248,9 @@ struct TableDescriptor {
   std::vector<std::pair<uint32_t, uint32_t>> MaintainedIndexes() const;
   // Returns true if an index is to be filled or removed.
   bool HasIndexWork() const;
+  // Returns true if the table, or a global index of it that is not kDeleting, has had insights, also
+  // if they are disabled now.
+  bool ShowsInsights() const;
   // Returns true if it has members that servers without the feature kTableSettings would lose.
   bool NeedsTableSettings() const;
   // Returns true if a hidden stream of all changes is enabled (for Kinesis destinations).

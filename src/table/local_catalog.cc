@@ -76,7 +76,7 @@ void LocalCatalog::GiveBack(std::vector<kv::Tablet> dropped) {
 
 void LocalCatalog::Unpublish(const std::string& name) {
   std::unique_lock lock(mutex_);
-  tables_.erase(name);
+  tables_.Erase(name);
 }
 
 void LocalCatalog::Create(TableDescriptor descriptor, Done done, Check check) {
@@ -88,7 +88,7 @@ void LocalCatalog::Create(TableDescriptor descriptor, Done done, Check check) {
       return;
     }
     Status checked = check ? check(descriptor) : OkStatus();
-    if (checked.ok()) checked = bound_.Check([this] { return List(); }, nullptr, descriptor);
+    if (checked.ok()) checked = bound_.Check(Held(), nullptr, descriptor);
     if (!checked.ok()) {
       EndChange();
       done(std::move(checked).error());
@@ -142,9 +142,7 @@ void LocalCatalog::Alter(std::string name, Alteration asked) {
     } else {
       a.next = std::make_shared<Table>(*a.current);
       changed = a.change(&a.next->descriptor);
-      if (changed.ok())
-        changed =
-            bound_.Check([this] { return List(); }, &a.current->descriptor, a.next->descriptor);
+      if (changed.ok()) changed = bound_.Check(Held(), &a.current->descriptor, a.next->descriptor);
     }
     if (!changed.ok()) {
       EndChange();
@@ -331,7 +329,7 @@ void LocalCatalog::RemoveStream(stream::StreamPtr stream, StreamDone done) {
                                      done = std::move(done)](Result<uint64_t> applied) mutable {
       if (applied.ok()) {
         std::unique_lock lock(mutex_);
-        streams_.erase({current->table_name, current->label});
+        streams_.Erase(*current);
       }
       if (applied.ok()) GiveBack(std::move(dropped));
       EndChange();

@@ -76,37 +76,35 @@ void SharedCatalog::Install(CatalogSnapshot catalog) {
   catalog_version_ = catalog.version;
 
   std::map<uint32_t, uint64_t> stream_stamps;
-  StreamsByName streams;
+  StreamIndex streams;
   for (auto& [stamp, descriptor] : catalog.streams) {
-    const std::pair name(descriptor.table_name, descriptor.label);
     stream_stamps[descriptor.tablet_id] = stamp;
     const auto known = stream_stamps_.find(descriptor.tablet_id);
     if (known != stream_stamps_.end() && known->second == stamp) {
-      streams[name] = streams_[name];
+      streams.Put(streams_.Find(descriptor.table_name, descriptor.label));
     } else {
-      streams[name] = std::make_shared<const stream::StreamDescriptor>(std::move(descriptor));
+      streams.Put(std::make_shared<const stream::StreamDescriptor>(std::move(descriptor)));
     }
   }
   streams_ = std::move(streams);
   stream_stamps_ = std::move(stream_stamps);
 
   std::map<std::string, uint64_t, std::less<>> table_stamps;
-  TablesByName tables;
+  TableIndex tables;
   for (auto& [stamp, descriptor] : catalog.tables) {
     const std::string name = descriptor.name;
     table_stamps[name] = stamp;
-    const auto place = tables_.find(name);
+    const TablePtr shown = tables_.Find(name);
     // A table that has taken the name of another one is no version of it.
-    const bool known =
-        place != tables_.end() && place->second->descriptor.tablet_id == descriptor.tablet_id;
+    const bool known = shown != nullptr && shown->descriptor.tablet_id == descriptor.tablet_id;
     if (known && table_stamps_[name] == stamp) {
-      tables[name] = place->second;
+      tables.Put(shown);
       continue;
     }
     auto table = std::make_shared<Table>(std::move(descriptor),
-                                         known ? place->second->gate : std::make_shared<Gate>());
+                                         known ? shown->gate : std::make_shared<Gate>());
     if (known) {
-      const Table& before = *place->second;
+      const Table& before = *shown;
       const auto& expiry = table->descriptor.expiry;
       if (expiry && before.descriptor.expiry &&
           expiry->tablet_id == before.descriptor.expiry->tablet_id)
@@ -114,13 +112,12 @@ void SharedCatalog::Install(CatalogSnapshot catalog) {
     }
     std::vector<stream::StreamPtr> enabled;
     if (table->descriptor.stream_view_type)
-      enabled.push_back(streams_.at({name, table->descriptor.stream_label}));
+      enabled.push_back(streams_.Find(name, table->descriptor.stream_label));
     if (table->descriptor.captures())
-      enabled.push_back(streams_.at({name, table->descriptor.capture_label}));
+      enabled.push_back(streams_.Find(name, table->descriptor.capture_label));
     SetAppenders(enabled, table.get());
-    if (observer_ != nullptr)
-      observer_->OnVersion(known ? place->second.get() : nullptr, table.get());
-    tables[name] = std::move(table);
+    if (observer_ != nullptr) observer_->OnVersion(known ? shown.get() : nullptr, table.get());
+    tables.Put(std::move(table));
   }
   tables_ = std::move(tables);
   table_stamps_ = std::move(table_stamps);
@@ -405,7 +402,7 @@ Result<SharedCatalog::CatalogEdit> SharedCatalog::EditOfCreate(TableDescriptor* 
   if (check) {
     TRY(check(*descriptor));
   }
-  TRY(bound_.Check([this] { return List(); }, nullptr, *descriptor));
+  TRY(bound_.Check(Held(), nullptr, *descriptor));
   const auto global = std::count_if(descriptor->indexes.begin(), descriptor->indexes.end(),
                                     [](const IndexDescriptor& index) { return index.is_global(); });
   ASSIGN_OR_RETURN(uint32_t id, ReserveTablets(2 + static_cast<uint32_t>(global)));
@@ -449,7 +446,7 @@ Result<std::optional<SharedCatalog::CatalogEdit>> SharedCatalog::EditOfAlteratio
   if (current == nullptr) return NotFound(name);
   TableDescriptor next = current->descriptor;
   TRY(alteration.change(&next));
-  TRY(bound_.Check([this] { return List(); }, &current->descriptor, next));
+  TRY(bound_.Check(Held(), &current->descriptor, next));
   std::vector<stream::StreamDescriptor> streams =
       NextStreams(current->descriptor, &next, alteration.change_stream);
   // Whoever was faster may have done the same.

@@ -123,6 +123,12 @@ class Store {
                                size_t most = SIZE_MAX) const {
     return catalog_->ListOf(account, after, most);
   }
+  // Returns at most `most` tables of an account that have insights, or a global index with
+  // insights, by name from `from` on. Takes time in the number of tables that it returns.
+  std::vector<TablePtr> ListWithInsights(std::string_view account, std::string_view from,
+                                         size_t most) const {
+    return catalog_->ListWithInsights(account, from, most);
+  }
   // Shows `observer` what tables there are, and whatever becomes of them from now on. Null: nobody
   // any more; then no call is under way. Requests may be.
   void Observe(CatalogObserver* observer) { catalog_->Observe(observer); }
@@ -212,11 +218,21 @@ class Store {
   stream::StreamPtr FindStream(std::string_view table_name, std::string_view label) const {
     return catalog_->FindStream(table_name, label);
   }
-  // By table name in the order of List, then by label.
+  // First the streams that clients see, then the hidden ones; each by table name in the order of
+  // List, then by label.
   std::vector<stream::StreamPtr> ListStreams() const { return catalog_->ListStreams(); }
   // Returns those of the tables of an account, empty for the default, in the order of ListStreams.
   std::vector<stream::StreamPtr> ListStreamsOf(std::string_view account) const {
     return catalog_->ListStreamsOf(account);
+  }
+  // Returns at most `most` streams that clients see, by table name and label, from the one after
+  // `after` on: of one table, or of all tables of an account, empty for the default. Takes time in
+  // the number of streams that it returns.
+  std::vector<stream::StreamPtr> StreamPage(std::string_view account,
+                                            const std::optional<std::string>& table,
+                                            const std::optional<StreamPlace>& after,
+                                            size_t most) const {
+    return catalog_->StreamPage(account, table, after, most);
   }
   // Succeeds the shards of the table's stream that were opened at `opened_before` or earlier. Does
   // nothing if there are none.
