@@ -56,16 +56,20 @@ class RewindPoint {
                                  const std::string* then)>;
   // Applies `batch`, which names no watched key, and gives each watched key that was written since
   // the moment the value that it had then, stamp included. Calls `visit` for each of those keys
-  // before it changes, under the engine's lock: it must not call the engine. Other points, and
-  // pins, see writes like any other. Up to 5,000 keys are one change with the batch; of more,
+  // before it changes, under the engine's lock or on its thread: it must not call the engine. Other
+  // points, and pins, see writes like any other. On a durable engine all of it is one write, of
+  // kMostWritten bytes at most. In memory up to 5,000 keys are one change with the batch; of more,
   // others see the batch and a part of the keys meanwhile, so the caller keeps them from writing
-  // watched keys. kUnavailable if the point was given up; errors of the batch; then nothing has
-  // changed. Blocks.
+  // watched keys. kUnavailable if the point was given up, or is now because there is too much to
+  // write; errors of the batch; then nothing has changed, though `visit` may have been called.
+  // Blocks.
   virtual Result<uint64_t> Rewind(Batch batch, Visit visit) = 0;
-  // Returns the bytes that are kept for the point.
+  // Bytes of keys and values, as they were and as they are, of a return on a durable engine.
+  static constexpr size_t kMostWritten = 64 << 20;
+  // Returns the bytes that are kept in memory for the point.
   virtual size_t bytes() const = 0;
-  // Whether more was written than the budget has room for. Then nothing is kept any more. Of the
-  // points of a budget without room, one that keeps much is given up, whoever writes.
+  // Whether more was written than the budget, or a return, has room for. Then nothing is kept any
+  // more. Of the points of a budget without room, one that keeps much is given up, whoever writes.
   virtual bool given_up() const = 0;
 };
 
@@ -73,7 +77,9 @@ class RewindPoint {
 class Rewinder {
  public:
   virtual ~Rewinder() = default;
-  // Returns a point of this moment. A tablet is watched once. Never waits.
+  // Returns a point of a moment during the call, at which everything that was queued before is
+  // done. A tablet is watched once. Waits for writes that are queued, so never call it from a
+  // `done`.
   virtual std::unique_ptr<RewindPoint> SetPoint(std::vector<Watched> watched,
                                                 std::shared_ptr<RewindBudget> budget) = 0;
 };

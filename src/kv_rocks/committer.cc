@@ -43,13 +43,14 @@ bool MakesRoom(const kv::Batch& batch) {
 }  // namespace
 
 Committer::Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families,
-                     const RocksOptions& options, ValueCache& cache,
+                     const RocksOptions& options, ValueCache& cache, RewindPoints& points,
                      std::shared_ptr<const ErrorListener> errors,
                      std::shared_ptr<CompactionRoom> room, uint64_t last_stamp, Status read_only)
     : db_(db),
       families_(families),
       options_(options),
       cache_(cache),
+      points_(points),
       health_(read_only),
       last_stamp_(last_stamp),
       state_(db, families),
@@ -75,6 +76,17 @@ void Committer::Stop() {
 void Committer::Apply(kv::Batch batch, kv::ApplyDone done) {
   QueuedBatch queued{std::move(batch), std::move(done)};
   queued.bytes = BatchBytes(queued.batch);
+  Enqueue(std::move(queued));
+}
+
+void Committer::ApplyReturn(kv::Batch batch, Restoring* restoring, kv::ApplyDone done) {
+  QueuedBatch queued{std::move(batch), std::move(done)};
+  queued.bytes = BatchBytes(queued.batch);
+  queued.restoring = restoring;
+  Enqueue(std::move(queued));
+}
+
+void Committer::Enqueue(QueuedBatch queued) {
   {
     MutexLock lock(mutex_);
     if (!stopping_) {
@@ -136,12 +148,30 @@ void Committer::Run() {
     lock.lock();
     std::vector<QueuedBatch> group = queue_.TakeGroup();
     lock.unlock();
-    CommitGroup(std::move(group));
+    Commit(std::move(group));
     lock.lock();
   }
 }
 
-void Committer::CommitGroup(std::vector<QueuedBatch> group) {
+// Returns are groups of their own.
+void Committer::Commit(std::vector<QueuedBatch> group) {
+  std::span<QueuedBatch> left = group;
+  while (!left.empty()) {
+    const auto found = std::find_if(left.begin(), left.end(), [](const QueuedBatch& queued) {
+      return queued.restoring != nullptr;
+    });
+    const size_t before = static_cast<size_t>(found - left.begin());
+    if (before > 0) CommitGroup(left.first(before));
+    left = left.subspan(before);
+    if (left.empty()) return;
+    Result<uint64_t> returned = CommitReturn(left.front());
+    if (!returned.ok()) refusals_.fetch_add(1, std::memory_order_relaxed);
+    left.front().done(std::move(returned));
+    left = left.subspan(1);
+  }
+}
+
+void Committer::CommitGroup(std::span<QueuedBatch> group) {
   const auto refuse = [this](QueuedBatch& queued, Error error) {
     refusals_.fetch_add(1, std::memory_order_relaxed);
     queued.done(std::move(error));
@@ -172,6 +202,7 @@ void Committer::CommitGroup(std::vector<QueuedBatch> group) {
       if (queued.batch.fate != nullptr)
         queued.batch.fate->stamp.store(stamp, std::memory_order_release);
       state_.Join(&queued.batch, stamp, &writes_);
+      if (points_.any()) points_.Note(queued.batch);
       accepted.push_back(&queued.batch);
       bytes_since_probe_ += queued.bytes;
       bytes_.fetch_add(queued.bytes, std::memory_order_relaxed);
@@ -183,6 +214,7 @@ void Committer::CommitGroup(std::vector<QueuedBatch> group) {
     BeginCacheChanges(accepted);
     written = WriteGroup(stamp);
     EndCacheChanges(accepted, written.ok());
+    if (points_.any()) points_.EndGroup();
     groups_.fetch_add(1, std::memory_order_relaxed);
     batches_.fetch_add(accepted.size(), std::memory_order_relaxed);
   }
@@ -197,6 +229,38 @@ void Committer::CommitGroup(std::vector<QueuedBatch> group) {
       queued.done(queued.stamp);
     }
   }
+}
+
+Result<uint64_t> Committer::CommitReturn(QueuedBatch& queued) {
+  kv::Batch& batch = queued.batch;
+  TRY(CheckWritable());
+  if (kv::IsVoid(batch)) return kv::VoidBatchError();
+  state_.StartGroup(false);
+  TRY(state_.Check(batch, {}));
+  ASSIGN_OR_RETURN(kv::Batch * back, queued.restoring->Prepare());
+  if (batch.empty() && back->empty()) return last_stamp_;
+  const uint64_t bytes = queued.bytes + BatchBytes(*back);
+  TRY(CheckSpaceFor(bytes));
+
+  queued.restoring->Begin();
+  const uint64_t stamp = last_stamp_ + 1;
+  if (batch.fate != nullptr) batch.fate->stamp.store(stamp, std::memory_order_release);
+  state_.Join(&batch, stamp, &writes_);
+  state_.JoinAsIs(*back, &writes_);
+  points_.Note(batch);
+  points_.Note(*back);
+  const std::vector<const kv::Batch*> accepted = {&batch, back};
+  BeginCacheChanges(accepted);
+  const Status written = WriteGroup(stamp);
+  EndCacheChanges(accepted, written.ok());
+  points_.EndGroup();
+  queued.restoring->End(written.ok());
+  bytes_since_probe_ += bytes;
+  bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  groups_.fetch_add(1, std::memory_order_relaxed);
+  batches_.fetch_add(1, std::memory_order_relaxed);
+  TRY(written);
+  return stamp;
 }
 
 // Calls fn(key) with the RocksDB key of everything in the batch that the cache may hold and that is
@@ -324,6 +388,18 @@ Status Committer::CheckWritable() {
     health_ = status;  // the reason may be another one by now
   }
   return status;
+}
+
+// One write of so many bytes could use up what the disk had at the last probe.
+Status Committer::CheckSpaceFor(uint64_t bytes) {
+  if (bytes < kProbeBytes) return OkStatus();
+  free_ = space_.Free();
+  if (!free_ || *free_ >= options_.reserve_free_bytes + bytes) return OkStatus();
+  return Unavailable(fmt::format("The disk is full: the return writes {} MB at once, and the file "
+                                 "system of {} has {} MB free, of which Stator keeps {} MB in "
+                                 "reserve. Free some space.",
+                                 (bytes >> 20) + 1, options_.path, *free_ >> 20,
+                                 options_.reserve_free_bytes >> 20));
 }
 
 // Whether the batch may go into the space that is kept from others. The ballast goes when that is

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "kv_rocks/disk_space.h"
 #include "kv_rocks/group_state.h"
 #include "kv_rocks/recovery.h"
+#include "kv_rocks/rewind_points.h"
 #include "kv_rocks/rocks_tuning.h"
 #include "kv_rocks/synced_mark.h"
 #include "kv_rocks/value_cache.h"
@@ -27,18 +29,21 @@
 
 namespace stator::kv_rocks {
 
-// Thread-safe. The database, its handles and the cache must outlive it. `read_only`: why the
+// Thread-safe. The database, its handles, the cache and the points must outlive it. `read_only`: why the
 // database takes no writes, or OK.
 class Committer {
  public:
   Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families,
-            const RocksOptions& options, ValueCache& cache,
+            const RocksOptions& options, ValueCache& cache, RewindPoints& points,
             std::shared_ptr<const ErrorListener> errors, std::shared_ptr<CompactionRoom> room,
             uint64_t last_stamp, Status read_only);
   ~Committer() { Stop(); }
 
   // As Engine::Apply.
   void Apply(kv::Batch batch, kv::ApplyDone done);
+  // As Apply, after everything that was queued before, with what `restoring` adds. It must live
+  // until `done` is called.
+  void ApplyReturn(kv::Batch batch, Restoring* restoring, kv::ApplyDone done);
   // As Engine::Health.
   Status Health() const;
   void AddStatistics(std::map<std::string, double>* statistics) const;
@@ -47,7 +52,11 @@ class Committer {
 
  private:
   void Run();
-  void CommitGroup(std::vector<QueuedBatch> group);
+  void Enqueue(QueuedBatch queued);
+  void Commit(std::vector<QueuedBatch> group);
+  void CommitGroup(std::span<QueuedBatch> group);
+  Result<uint64_t> CommitReturn(QueuedBatch& queued);
+  Status CheckSpaceFor(uint64_t bytes);
   Status WriteGroup(uint64_t last_stamp);
   void BeginCacheChanges(const std::vector<const kv::Batch*>& accepted);
   void EndCacheChanges(const std::vector<const kv::Batch*>& accepted, bool written);
@@ -60,6 +69,7 @@ class Committer {
   const std::vector<rocksdb::ColumnFamilyHandle*> families_;
   const RocksOptions options_;
   ValueCache& cache_;
+  RewindPoints& points_;
   SystemClock clock_;
 
   mutable Mutex mutex_;

@@ -159,6 +159,20 @@ void GroupState::Join(kv::Batch* batch, uint64_t stamp, rocksdb::WriteBatch* wri
   if (recording_) RecordChanges(*batch);
 }
 
+void GroupState::JoinAsIs(const kv::Batch& batch, rocksdb::WriteBatch* writes) {
+  for (const kv::Put& put : batch.puts) {
+    if (!counters_.empty()) counters_.erase(PlaceOf(put.tablet, put.key));
+    writes->Put(families_[FamilyIndex(put.tablet.space)],
+                PrefixedKey(put.tablet.id, put.key).slice(), put.value);
+  }
+  for (const kv::Delete& gone : batch.deletes) {
+    if (!counters_.empty()) counters_.erase(PlaceOf(gone.tablet, gone.key));
+    writes->Delete(families_[FamilyIndex(gone.tablet.space)],
+                   PrefixedKey(gone.tablet.id, gone.key).slice());
+  }
+  if (recording_) RecordChanges(batch);
+}
+
 void GroupState::FinishGroup(rocksdb::WriteBatch* writes) {
   for (const Place& place : dirty_) {
     auto found = counters_.find(place);

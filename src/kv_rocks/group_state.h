@@ -34,6 +34,9 @@ class GroupState {
   // with FinishGroup.
   void Join(kv::Batch* batch, uint64_t stamp, rocksdb::WriteBatch* writes);
 
+  // Likewise puts and deletes whose values have their stamps.
+  void JoinAsIs(const kv::Batch& batch, rocksdb::WriteBatch* writes);
+
   // Writes the absolute value of every counter that the group changed.
   void FinishGroup(rocksdb::WriteBatch* writes);
 

@@ -21,9 +21,11 @@
 #include "kv/features.h"
 #include "kv/pin.h"
 #include "kv/reclaim.h"
+#include "kv/rewind.h"
 #include "kv_rocks/committer.h"
 #include "kv_rocks/disk_space.h"
 #include "kv_rocks/log_repair.h"
+#include "kv_rocks/rewind_points.h"
 #include "kv_rocks/rocks_tuning.h"
 #include "kv_rocks/store_directory.h"
 #include "kv_rocks/store_keys.h"
@@ -97,7 +99,8 @@ class PinnedRange final : public kv::PinnedRange {
 class RocksEngine final : public kv::Engine,
                           public kv::FeatureKeeper,
                           public kv::Pinner,
-                          public kv::Reclaimer {
+                          public kv::Reclaimer,
+                          public kv::Rewinder {
  public:
   RocksEngine(const RocksOptions& options, Tuning tuning, std::unique_ptr<rocksdb::DB> db,
               std::vector<rocksdb::ColumnFamilyHandle*> families, uint64_t last_stamp,
@@ -109,8 +112,9 @@ class RocksEngine final : public kv::Engine,
         families_(std::move(families)),
         db_(std::move(db)),
         cache_(tuning_.value_cache_bytes, tuning_.items_prefix_bytes),
-        committer_(db_.get(), families_, options, cache_, tuning_.errors, tuning_.room, last_stamp,
-                   std::move(read_only)) {}
+        points_(db_.get(), families_),
+        committer_(db_.get(), families_, options, cache_, points_, tuning_.errors, tuning_.room,
+                   last_stamp, std::move(read_only)) {}
 
   ~RocksEngine() override {
     committer_.Stop();
@@ -126,6 +130,7 @@ class RocksEngine final : public kv::Engine,
   kv::FeatureKeeper* feature_keeper() override { return this; }
   kv::Pinner* pinner() override { return this; }
   kv::Reclaimer* reclaimer() override { return this; }
+  kv::Rewinder* rewinder() override { return this; }
 
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
                    std::string* value) override {
@@ -297,6 +302,11 @@ class RocksEngine final : public kv::Engine,
         std::make_unique<PinnedRange>(db_.get(), Family(range.tablet), range));
   }
 
+  std::unique_ptr<kv::RewindPoint> SetPoint(std::vector<kv::Watched> watched,
+                                            std::shared_ptr<kv::RewindBudget> budget) override {
+    return points_.Set(committer_, std::move(watched), std::move(budget));
+  }
+
   Status AddFeature(std::string_view name) override;
   kv::Features RequiredFeatures() const override {
     MutexLock lock(features_mutex_);
@@ -363,6 +373,7 @@ class RocksEngine final : public kv::Engine,
   const std::unique_ptr<rocksdb::DB> db_;
   ValueCache cache_;
   std::atomic<uint64_t> reclaimed_bytes_ = 0;  // in files that were dropped whole
+  RewindPoints points_;
   Committer committer_;
 };
 
@@ -461,6 +472,8 @@ Result<uint64_t> RocksEngine::Reclaim(kv::Tablet tablet, std::atomic<bool>* stop
   const rocksdb::Slice begin = first.slice();
   const rocksdb::Slice end = ToSlice(PrefixedKey::TabletEnd(tablet.id, end_room));
   rocksdb::ColumnFamilyHandle* const family = Family(tablet);
+  if (points_.MayReturn(tablet))
+    return Error(ErrorCode::kResourceInUse, "A snapshot may return to what the tablet held.");
 
   // Dropping a file may drop a tombstone and leave, in a file below, what it hid. A new one is
   // above all files that can be dropped.
@@ -469,11 +482,12 @@ Result<uint64_t> RocksEngine::Reclaim(kv::Tablet tablet, std::atomic<bool>* stop
   if (const Result<uint64_t> deleted = kv::ApplyAndWait(*this, std::move(batch)); !deleted.ok())
     return deleted.error();
 
-  // A snapshot does not keep files from being dropped, as an iterator does.
+  // A snapshot does not keep files from being dropped, as an iterator does. Those of points, which
+  // may live for days, have no need of this tablet.
   const uint64_t deleted_at = db_->GetLatestSequenceNumber();
   for (uint64_t oldest = 0;
        db_->GetIntProperty(rocksdb::DB::Properties::kOldestSnapshotSequence, &oldest) &&
-       oldest != 0 && oldest < deleted_at;) {
+       oldest != 0 && oldest < deleted_at && !points_.HoldAllSnapshots();) {
     if (*stop) return Error(ErrorCode::kUnavailable, "The store is closing.");
     std::this_thread::sleep_for(kSnapshotPoll);
   }
@@ -515,6 +529,9 @@ Result<uint64_t> RocksEngine::Reclaim(kv::Tablet tablet, std::atomic<bool>* stop
   compaction.exclusive_manual_compaction = false;
   compaction.canceled = stop;
   status = db_->CompactRange(compaction, family, &begin, &end);
+  // For the snapshot of a point the compaction has kept all of it, in files that can go now.
+  if (status.ok() && points_.any())
+    status = rocksdb::DeleteFilesInRange(db_.get(), family, &begin, &end, false);
   if (!status.ok()) return failed(status);
   return freed;
 }

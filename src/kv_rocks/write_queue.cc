@@ -5,7 +5,9 @@
 
 namespace stator::kv_rocks {
 
-bool WriteQueue::Follows(const kv::Batch& batch) const {
+bool WriteQueue::Follows(const QueuedBatch& queued) const {
+  const kv::Batch& batch = queued.batch;
+  if (queued.restoring != nullptr) return true;
   if (batch.after.empty()) return batch.empty();  // such a barrier follows everything
   return std::any_of(batch.after.begin(), batch.after.end(),
                      [this](const kv::FatePtr& fate) { return large_fates_.contains(fate.get()); });
@@ -14,7 +16,7 @@ bool WriteQueue::Follows(const kv::Batch& batch) const {
 void WriteQueue::Push(QueuedBatch queued) {
   queued.number = next_number_++;
   const bool is_small = queued.bytes <= kSmallBytes;
-  if (is_small && (large_.empty() || !Follows(queued.batch))) {
+  if (is_small && (large_.empty() || !Follows(queued))) {
     small_.push_back(std::move(queued));
     return;
   }

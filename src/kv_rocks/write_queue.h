@@ -12,12 +12,16 @@
 
 namespace stator::kv_rocks {
 
+class Restoring;  // rewind_points.h
+
 struct QueuedBatch {
   kv::Batch batch;
   kv::ApplyDone done;
   size_t bytes = 0;     // about what the batch adds to the log
   uint64_t stamp = 0;   // set by the committer
   uint64_t number = 0;  // set by the queue: rises with every batch
+  // Not null: the batch of a return, a group of its own, which comes after everything before it.
+  Restoring* restoring = nullptr;
 };
 
 // A small batch may pass earlier large batches. It passes none that it names in `after`, directly
@@ -45,7 +49,7 @@ class WriteQueue {
 
  private:
   // Whether the batch must come after one that is in large_.
-  bool Follows(const kv::Batch& batch) const;
+  bool Follows(const QueuedBatch& queued) const;
   void TakeLarge(size_t bytes, std::vector<QueuedBatch>* group);
 
   std::deque<QueuedBatch> small_;
