@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "kv/memory_engine.h"
+#include "kv/rewind_conformance.h"
 
 namespace stator::kv {
 namespace {
@@ -65,6 +66,16 @@ class MemoryRewind : public testing::Test {
   MemoryEngine engine_;
   std::shared_ptr<RewindBudget> budget_ = std::make_shared<RewindBudget>(64 << 20);
 };
+
+TEST_F(MemoryRewind, Conforms) {
+  for (const uint64_t seed : {uint64_t{1}, uint64_t{2}, SystemSeed()}) {
+    MemoryEngine engine;
+    const Status status = CheckRewinds(engine, seed, 4'000);
+    EXPECT_TRUE(status.ok()) << status.error().message();
+  }
+  const Status status = CheckGivingUp(engine_);
+  EXPECT_TRUE(status.ok()) << status.error().message();
+}
 
 TEST_F(MemoryRewind, ReturnsAnyNumberOfKeysAgainAndAgain) {
   PutMany(kTable, 30'000, "then");

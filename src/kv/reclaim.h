@@ -15,8 +15,7 @@ class Reclaimer {
   virtual ~Reclaimer() = default;
   // Removes what is stored of a tablet all of whose keys were deleted, and that is never written
   // again. Returns the bytes of whole files that went at once; the rest follows before the call
-  // returns. Waits for those who read a state from before the deletion; kResourceInUse if a point
-  // watches the tablet (rewind.h), which may be full again one day. May be repeated after any
+  // returns. Waits for those who read a state from before the deletion. May be repeated after any
   // error. Returns kUnavailable soon after *stop was set. Blocks, for minutes if the tablet is
   // large.
   virtual Result<uint64_t> Reclaim(Tablet tablet, std::atomic<bool>* stop) = 0;

@@ -105,6 +105,7 @@ class RewindPoints::Return final : public Restoring {
   Status Read() {
     changes_.clear();
     back_ = {};
+    back_tablets_.clear();
     bytes_ = 0;
     SnapshotPtr snapshot;
     std::vector<Part> parts;
@@ -114,6 +115,9 @@ class RewindPoints::Return final : public Restoring {
       snapshot = point_.snapshot_;
       for (const Watch& watch : point_.watches_) {
         if (watch.keys.empty() && watch.ranges.empty()) continue;
+        const auto whole = watch.ranges.find("");
+        if (!watch.grouped && whole != watch.ranges.end() && whole->second.empty())
+          back_tablets_.push_back(watch.tablet);
         Part& part = parts.emplace_back();
         part.watch = &watch;
         part.keys.assign(watch.keys.begin(), watch.keys.end());
@@ -164,9 +168,13 @@ class RewindPoints::Return final : public Restoring {
     SnapshotPtr now = written ? points_.TakeSnapshot() : nullptr;
     const MutexLock lock(points_.mutex_);
     point_.returning_ = false;
-    ++point_.version_;  // other returns to the point read again
-    ++point_.version_;
-    if (!written || point_.given_up()) return;
+    point_.version_ += 2;  // other returns to the point read again
+    if (!written) return;
+    for (const kv::Tablet tablet : back_tablets_) {
+      if (points_.back_.insert(tablet).second)
+        points_.count_.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (point_.given_up()) return;
     for (size_t i = 0; i < gone.size(); ++i) {
       std::swap(gone[i].keys, point_.watches_[i].keys);
       std::swap(gone[i].ranges, point_.watches_[i].ranges);
@@ -284,6 +292,7 @@ class RewindPoints::Return final : public Restoring {
   size_t bytes_ = 0;
   std::array<std::optional<std::string>, kReadAtOnce> found_;
   kv::Batch back_;
+  std::vector<kv::Tablet> back_tablets_;  // all of their keys were deleted
 };
 
 Result<uint64_t> RewindPoints::Point::Rewind(kv::Batch batch, Visit visit) {
@@ -336,7 +345,7 @@ bool RewindPoints::HoldAllSnapshots() const {
 
 bool RewindPoints::MayReturn(kv::Tablet tablet) const {
   const MutexLock lock(mutex_);
-  return tablets_.contains(tablet);
+  return tablets_.contains(tablet) || back_.contains(tablet);
 }
 
 void RewindPoints::Register(Point* point) {
@@ -425,6 +434,8 @@ void RewindPoints::NoteKey(kv::Tablet tablet, std::string_view key) {
 
 void RewindPoints::NoteRange(const kv::DeleteRange& range) {
   if (!range.end.empty() && range.begin >= range.end) return;
+  if (range.begin.empty() && range.end.empty() && back_.erase(range.tablet) > 0)
+    count_.fetch_sub(1, std::memory_order_relaxed);
   const auto found = tablets_.find(range.tablet);
   if (found == tablets_.end()) return;
   for (Watch* const watch : found->second->all) NoteRangeOf(watch, range);

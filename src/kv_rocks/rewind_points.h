@@ -47,7 +47,7 @@ class RewindPoints {
   std::unique_ptr<kv::RewindPoint> Set(Committer& committer, std::vector<kv::Watched> watched,
                                        std::shared_ptr<kv::RewindBudget> budget);
 
-  // For the committer. Without a point no other call is needed.
+  // For the committer. If false, no other call is needed.
   bool any() const { return count_.load(std::memory_order_relaxed) > 0; }
   // The batch is about to be written; the keys of its puts are complete. Between this and EndGroup
   // no point is set.
@@ -55,7 +55,7 @@ class RewindPoints {
   // What was noted was written, or was not.
   void EndGroup();
 
-  // Whether the tablet may be full again.
+  // Whether the tablet, which was emptied, is full again or may be.
   bool MayReturn(kv::Tablet tablet) const;
   // Whether nobody but points holds a snapshot of the database.
   bool HoldAllSnapshots() const;
@@ -85,13 +85,15 @@ class RewindPoints {
 
   rocksdb::DB* const db_;
   const std::vector<rocksdb::ColumnFamilyHandle*> families_;
-  std::atomic<size_t> count_{0};  // of points
+  std::atomic<size_t> count_{0};  // of points and tablets that are back
 
   mutable Mutex mutex_;
   std::map<kv::Tablet, std::unique_ptr<OfTablet>> tablets_ GUARDED_BY(mutex_);
   std::map<int, std::set<Point*>> by_weight_ GUARDED_BY(mutex_);  // the bit width of their bytes
   std::vector<Point*> touched_ GUARDED_BY(mutex_);                // by the group being written
   std::vector<Point*> given_up_ GUARDED_BY(mutex_);               // still linked
+  // They were emptied, and a return filled them; until they are emptied again.
+  std::set<kv::Tablet> back_ GUARDED_BY(mutex_);
 
   mutable Mutex snapshots_mutex_;
   size_t snapshots_ GUARDED_BY(snapshots_mutex_) = 0;

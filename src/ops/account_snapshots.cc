@@ -105,8 +105,10 @@ Result<table::SavedState::Returned> AccountSnapshots::Return(std::string_view ke
     if (snapshot->state->given_up()) {
       return Error(ErrorCode::kUnavailable,
                    fmt::format("The snapshot {} was given up: all snapshots together keep at most "
-                               "{} MB of what was changed since. Take it anew",
-                               Printable(name), options_.most_bytes >> 20));
+                               "{} MB of what was changed since, and on disk a return writes at "
+                               "most {} MB. Take it anew",
+                               Printable(name), options_.most_bytes >> 20,
+                               table::SavedState::kMostWritten >> 20));
     }
     ASSIGN_OR_RETURN(returned, snapshot->state->Return());
     return OkStatus();

@@ -1,6 +1,6 @@
 // Snapshots of accounts: states of their tables under a name, to which a call returns (docs:
-// parallel-tests.md). Of isolated accounts (isolated_accounts.h) and of the default account; in
-// memory only.
+// parallel-tests.md). Of isolated accounts (isolated_accounts.h) and of the default account; not on
+// a pool. The process forgets them at its end.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class AccountSnapshots {
 
   struct Options {
     size_t most_of_account = 16;
-    size_t most_bytes = 256 << 20;          // of what all snapshots keep
+    size_t most_bytes = 256 << 20;          // of what all snapshots keep in memory
     int64_t most_wait_micros = 10'000'000;  // for writes under way
   };
   struct View {

@@ -205,10 +205,10 @@ void Management::AddSnapshots() {
       if (std::string_view(path).substr(path.rfind('/') + 1) != row.word) continue;
       if (options_.snapshots == nullptr) {
         routes_.Add(
-            {row.method, path, "409: only with --in-memory", Route::Runs::kHere, [](const Call&) {
+            {row.method, path, "409: not on a pool", Route::Runs::kHere, [](const Call&) {
                return Message(409,
-                              "Snapshots are for a server with --in-memory: one that keeps "
-                              "its store on disk or in a pool has backups");
+                              "Snapshots are for a server with a store of its own, in memory or "
+                              "in a data directory: one on a pool has backups");
              }});
         continue;
       }

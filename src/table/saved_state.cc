@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "base/memory_account.h"
+#include "kv/fixed_bytes.h"
 #include "table/catalog.h"
 #include "table/catalog_entry.h"
+#include "table/catalog_snapshot.h"
 #include "table/item_value.h"
 #include "table/key_encoding.h"
 #include "table/ledger_tablet.h"
@@ -46,6 +48,25 @@ Status CheckAtRest(const TableDescriptor& table) {
                                               .append(" ")
                                               .append(what)
                                               .append(": wait until it is ACTIVE"));
+}
+
+// The first key behind those that begin with `prefix`.
+std::string EndOf(std::string_view prefix) {
+  std::string end(prefix);
+  ++end.back();
+  return end;
+}
+
+// What EncodeDropped has written (catalog_snapshot.h).
+Result<std::vector<kv::Tablet>> DecodeDropped(std::string_view value) {
+  constexpr size_t kTabletBytes = 5;
+  ASSIGN_OR_RETURN(std::string_view bytes, DecodeItemValue(value));
+  if (bytes.size() % kTabletBytes != 0)
+    return CorruptionError("An entry of dropped tablets has a wrong length.");
+  std::vector<kv::Tablet> tablets;
+  for (; !bytes.empty(); bytes.remove_prefix(kTabletBytes))
+    tablets.push_back({static_cast<kv::Space>(bytes[0]), kv::LoadBig32(bytes.data() + 1)});
+  return tablets;
 }
 
 // Holds the gates of several tables. Another change of the catalog, which holds one gate at most,
@@ -115,7 +136,7 @@ class SavedState::Way {
   explicit Way(SavedState& saved) : saved_(saved), store_(saved.store_) {}
 
   // Compares the account's tables, which these are, and its streams with those of the moment.
-  void Plan(std::vector<TablePtr> current) {
+  Status Plan(std::vector<TablePtr> current) {
     current_ = std::move(current);
     for (const TablePtr& table : current_) by_id_[table->descriptor.tablet_id] = table;
     std::set<uint32_t> saved_ids;
@@ -133,6 +154,7 @@ class SavedState::Way {
     for (const kv::Put& put : batch_.puts) puts.insert(put.key);
     for (const TablePtr& table : swap_.gone) Delete(puts, TableKey(table->descriptor.name));
     for (const stream::StreamPtr& stream : swap_.gone_streams) Delete(puts, StreamKey(*stream));
+    return store_.space().needed() ? PlanSpace() : OkStatus();
   }
 
   Result<Returned> Go(HeldGates& gates) {
@@ -150,6 +172,8 @@ class SavedState::Way {
                               applied.ok() ? std::optional<uint64_t>(*applied) : std::nullopt);
     }
     TRY(applied);
+    // Entries that name what is back stay with the reclaimer: the engine refuses to empty it.
+    for (auto& [key, tablets] : dropped_) store_.space().Add(std::move(key), std::move(tablets));
     store_.catalog().Show(swap_);
     for (const Catalog::Swap::Version& version : swap_.tables) Measure(*version.next);
     for (const TablePtr& table : saved_.tables_) {
@@ -252,7 +276,44 @@ class SavedState::Way {
     }
   }
 
-  // A key is about to go back.
+  // What comes back is not given up any more, and what goes is.
+  Status PlanSpace() {
+    std::set<kv::Tablet> back;
+    for (const TablePtr& table : saved_.tables_) {
+      for (const kv::Tablet tablet : TabletsOf(table->descriptor)) back.insert(tablet);
+    }
+    for (const stream::StreamPtr& stream : saved_.streams_) back.insert(stream->tablet());
+    std::set<std::string> gone;
+    Status damaged;
+    TRY(store_.engine().Scan(
+        {kCatalogTablet, kDroppedPrefix, EndOf(kDroppedPrefix)}, kv::Tier::kAny,
+        [&](std::string_view key, std::string_view value) {
+          const Result<std::vector<kv::Tablet>> tablets = DecodeDropped(value);
+          if (!tablets.ok()) damaged = tablets.error();
+          if (!damaged.ok()) return false;
+          std::vector<kv::Tablet> rest;
+          for (const kv::Tablet tablet : *tablets) {
+            if (!back.contains(tablet)) rest.push_back(tablet);
+          }
+          if (rest.size() == tablets->size()) return true;
+          gone.emplace(key);
+          if (!rest.empty()) dropped_.emplace(DroppedKey(rest[0]), std::move(rest));
+          return true;
+        }));
+    TRY(damaged);
+    for (const std::string& key : gone) {
+      if (!dropped_.contains(key)) batch_.deletes.push_back({kCatalogTablet, key});
+    }
+    std::vector<kv::Tablet> emptied;
+    for (const kv::DeleteRange& range : batch_.range_deletes) emptied.push_back(range.tablet);
+    if (!emptied.empty()) dropped_.emplace(DroppedKey(emptied[0]), std::move(emptied));
+    for (const auto& [key, tablets] : dropped_)
+      batch_.puts.push_back(CatalogPut(key, EncodeDropped(tablets)));
+    return OkStatus();
+  }
+
+  // A key is about to go back. If it does not, because the disk fails at that moment, the sizes of
+  // partitions, which are estimates, are off.
   void Note(kv::Tablet tablet, std::string_view key, const std::string* now,
             const std::string* then) {
     if (tablet != noted_ || place_ == nullptr) {
@@ -332,6 +393,7 @@ class SavedState::Way {
   const Place* place_ = nullptr;  // of noted_
   std::vector<History::Recording> recordings_;
   kv::Batch batch_;
+  std::map<std::string, std::vector<kv::Tablet>> dropped_;  // entries that the batch puts
   Catalog::Swap swap_;
 };
 
@@ -339,7 +401,7 @@ Result<std::unique_ptr<SavedState>> SavedState::Take(Store& store, Options optio
   kv::Rewinder* const rewinder = store.engine().rewinder();
   if (rewinder == nullptr || store.shared()) {
     return ValidationError(
-        "Snapshots are for a store in memory (--in-memory): this one is kept on disk or in a pool");
+        "Snapshots are for a server with a store of its own: this one is in a pool");
   }
   std::unique_ptr<SavedState> saved(new SavedState(store, std::move(options)));
   const Catalog::Lock catalog(store.catalog());
@@ -370,7 +432,7 @@ Result<SavedState::Returned> SavedState::Return() {
   std::vector<TablePtr> current = store_.ListOf(options_.account);
   TRY(gates.Hold(current, options_.most_wait_micros));
   Way way(*this);
-  way.Plan(std::move(current));
+  TRY(way.Plan(std::move(current)));
   return way.Go(gates);
 }
 

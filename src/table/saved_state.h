@@ -1,8 +1,8 @@
 // The state of the tables and streams of one account at a moment, and the way back there.
 //
-// Nothing is copied: the engine keeps what later writes replace (kv/rewind.h), and this keeps the
-// versions of the definitions. So the way back costs what was changed, and none of it outlives the
-// process.
+// Nothing is copied: the engine keeps what later writes replace, or the way to it (kv/rewind.h),
+// and this keeps the versions of the definitions. So the way back costs what was changed, and none
+// of it outlives the process. On disk it is one write: after kill -9 all of it is done or nothing.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,8 @@ class SavedState {
  public:
   // Bounds the bytes that saved states keep together.
   using Budget = kv::RewindBudget;
+  // Of a return on disk.
+  static constexpr size_t kMostWritten = kv::RewindPoint::kMostWritten;
   struct Options {
     std::string account;  // empty: the default
     // Returns the account of a token of the ledger.
