@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -74,7 +75,7 @@ Result<uint64_t> Return(kv::RewindPoint& point, kv::Batch batch = {}) {
 }
 
 TEST(RewindPoints, Conform) {
-  for (const uint64_t seed : {uint64_t{1}, uint64_t{2}, SystemSeed()}) {
+  for (const uint64_t seed : {uint64_t{1}, SystemSeed()}) {
     for (const size_t prefix : {0, 4 + 1}) {
       const TemporaryDirectory directory;
       const auto engine = OpenRocks({.path = directory.store(),
@@ -82,7 +83,7 @@ TEST(RewindPoints, Conform) {
                                      .sync = false,
                                      .items_prefix_bytes = prefix})
                               .value();
-      const Status status = kv::CheckRewinds(*engine, seed, 2'000);
+      const Status status = kv::CheckRewinds(*engine, seed, 1'000);
       EXPECT_TRUE(status.ok()) << status.error().message();
     }
   }
