@@ -23,10 +23,10 @@ class LongWork {
   enum class Length : uint8_t { kShort, kMiddle, kLong };
 
   static constexpr size_t kLengths = 3;
-  // Tasks that may wait, by length: those of a length wait for some ten seconds at most.
+  // Tasks that may wait, by length. Each length waits for a second or a few at most.
   using Bounds = std::array<size_t, kLengths>;
 
-  explicit LongWork(WorkerPool& pool, size_t at_once = 3, Bounds most_queued = {4096, 1024, 256})
+  explicit LongWork(WorkerPool& pool, size_t at_once = 3, Bounds most_queued = {512, 128, 64})
       : pool_(pool), at_once_(at_once), most_queued_(most_queued) {}
 
   // Queues a task. Returns false and leaves `task` untouched if too many of its length wait or the
