@@ -237,8 +237,7 @@ class Check {
     for (int i = 0; i < 4; ++i) {
       const std::pair<Tablet, std::string> place(tablet, Key());
       std::string value;
-      ASSIGN_OR_RETURN(const bool there,
-                       engine_.Get(tablet, place.second, Tier::kAny, &value));
+      ASSIGN_OR_RETURN(const bool there, engine_.Get(tablet, place.second, Tier::kAny, &value));
       if (!Same(model_, place, there ? &value : nullptr)) return Wrong("value");
     }
     return OkStatus();

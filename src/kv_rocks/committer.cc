@@ -395,11 +395,11 @@ Status Committer::CheckSpaceFor(uint64_t bytes) {
   if (bytes < kProbeBytes) return OkStatus();
   free_ = space_.Free();
   if (!free_ || *free_ >= options_.reserve_free_bytes + bytes) return OkStatus();
-  return Unavailable(fmt::format("The disk is full: the return writes {} MB at once, and the file "
-                                 "system of {} has {} MB free, of which Stator keeps {} MB in "
-                                 "reserve. Free some space.",
-                                 (bytes >> 20) + 1, options_.path, *free_ >> 20,
-                                 options_.reserve_free_bytes >> 20));
+  return Unavailable(fmt::format(
+      "The disk is full: the return writes {} MB at once, and the file "
+      "system of {} has {} MB free, of which Stator keeps {} MB in "
+      "reserve. Free some space.",
+      (bytes >> 20) + 1, options_.path, *free_ >> 20, options_.reserve_free_bytes >> 20));
 }
 
 // Whether the batch may go into the space that is kept from others. The ballast goes when that is

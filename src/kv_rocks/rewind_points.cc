@@ -474,8 +474,7 @@ void RewindPoints::NoteRangeOf(Watch* watch, const kv::DeleteRange& range) {
   if (watch->grouped || !range.begin.empty() || !range.end.empty()) return;
   char room[kTabletBytes];
   const PrefixedKey first(range.tablet.id, {});
-  const rocksdb::Range asked(first.slice(),
-                             ToSlice(PrefixedKey::TabletEnd(range.tablet.id, room)));
+  const rocksdb::Range asked(first.slice(), ToSlice(PrefixedKey::TabletEnd(range.tablet.id, room)));
   rocksdb::SizeApproximationOptions options;
   options.include_memtables = true;
   uint64_t bytes = 0;

@@ -24,9 +24,7 @@ namespace {
 constexpr kv::Tablet kTable = {kv::Space::kItems, 1}, kOther = {kv::Space::kItems, 2};
 using Contents = std::map<std::string, std::string>;
 
-std::string Value(std::string_view text) {
-  return std::string(kv::kStampBytes, '\0').append(text);
-}
+std::string Value(std::string_view text) { return std::string(kv::kStampBytes, '\0').append(text); }
 
 Status Put(kv::Engine& engine, kv::Tablet tablet, const std::string& key, std::string_view text) {
   kv::Batch batch;
@@ -70,8 +68,8 @@ std::unique_ptr<kv::RewindPoint> PointOf(kv::Engine& engine, kv::Tablet tablet =
 }
 
 Result<uint64_t> Return(kv::RewindPoint& point, kv::Batch batch = {}) {
-  return point.Rewind(std::move(batch), [](kv::Tablet, std::string_view, const std::string*,
-                                           const std::string*) {});
+  return point.Rewind(std::move(batch),
+                      [](kv::Tablet, std::string_view, const std::string*, const std::string*) {});
 }
 
 TEST(RewindPoints, Conform) {

@@ -204,12 +204,12 @@ void Management::AddSnapshots() {
     for (const std::string& path : kPaths) {
       if (std::string_view(path).substr(path.rfind('/') + 1) != row.word) continue;
       if (options_.snapshots == nullptr) {
-        routes_.Add(
-            {row.method, path, "409: not on a pool", Route::Runs::kHere, [](const Call&) {
-               return Message(409,
-                              "Snapshots are for a server with a store of its own, in memory or "
-                              "in a data directory: one on a pool has backups");
-             }});
+        routes_.Add({row.method, path, "409: not on a pool", Route::Runs::kHere, [](const Call&) {
+                       return Message(
+                           409,
+                           "Snapshots are for a server with a store of its own, in memory or "
+                           "in a data directory: one on a pool has backups");
+                     }});
         continue;
       }
       routes_.Add({row.method, path, row.does, Route::Runs::kSlowly,

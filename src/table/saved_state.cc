@@ -172,7 +172,7 @@ class SavedState::Way {
                               applied.ok() ? std::optional<uint64_t>(*applied) : std::nullopt);
     }
     TRY(applied);
-    // Entries that name what is back stay with the reclaimer: the engine refuses to empty it.
+    // The reclaimer finds by itself that entries which name what is back are not there any more.
     for (auto& [key, tablets] : dropped_) store_.space().Add(std::move(key), std::move(tablets));
     store_.catalog().Show(swap_);
     for (const Catalog::Swap::Version& version : swap_.tables) Measure(*version.next);
@@ -285,21 +285,21 @@ class SavedState::Way {
     for (const stream::StreamPtr& stream : saved_.streams_) back.insert(stream->tablet());
     std::set<std::string> gone;
     Status damaged;
-    TRY(store_.engine().Scan(
-        {kCatalogTablet, kDroppedPrefix, EndOf(kDroppedPrefix)}, kv::Tier::kAny,
-        [&](std::string_view key, std::string_view value) {
-          const Result<std::vector<kv::Tablet>> tablets = DecodeDropped(value);
-          if (!tablets.ok()) damaged = tablets.error();
-          if (!damaged.ok()) return false;
-          std::vector<kv::Tablet> rest;
-          for (const kv::Tablet tablet : *tablets) {
-            if (!back.contains(tablet)) rest.push_back(tablet);
-          }
-          if (rest.size() == tablets->size()) return true;
-          gone.emplace(key);
-          if (!rest.empty()) dropped_.emplace(DroppedKey(rest[0]), std::move(rest));
-          return true;
-        }));
+    TRY(store_.engine().Scan({kCatalogTablet, kDroppedPrefix, EndOf(kDroppedPrefix)},
+                             kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
+                               const Result<std::vector<kv::Tablet>> tablets = DecodeDropped(value);
+                               if (!tablets.ok()) damaged = tablets.error();
+                               if (!damaged.ok()) return false;
+                               std::vector<kv::Tablet> rest;
+                               for (const kv::Tablet tablet : *tablets) {
+                                 if (!back.contains(tablet)) rest.push_back(tablet);
+                               }
+                               if (rest.size() == tablets->size()) return true;
+                               gone.emplace(key);
+                               if (!rest.empty())
+                                 dropped_.emplace(DroppedKey(rest[0]), std::move(rest));
+                               return true;
+                             }));
     TRY(damaged);
     for (const std::string& key : gone) {
       if (!dropped_.contains(key)) batch_.deletes.push_back({kCatalogTablet, key});

@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "base/start_thread.h"
 #include "table/catalog_entry.h"
+#include "table/catalog_snapshot.h"
+#include "table/item_value.h"
 
 namespace stator::table {
 namespace {
@@ -71,8 +73,7 @@ void SpaceReclaimer::Run() {
     // The others first: what stands in the way of one may stand in the way of it alone.
     std::rotate(entries_.begin(), entries_.begin() + 1, entries_.end());
     // What a snapshot may return to waits without a word.
-    const bool news =
-        std::exchange(view_.error, done.error().message()) != done.error().message();
+    const bool news = std::exchange(view_.error, done.error().message()) != done.error().message();
     if (news && done.error().code() != ErrorCode::kResourceInUse)
       LogWarn("space_of_dropped_tablets_not_given_back",
               {{"entry", entry.key}, {"error", done.error().message()}});
@@ -82,6 +83,13 @@ void SpaceReclaimer::Run() {
 }
 
 Status SpaceReclaimer::Work(const Entry& entry) {
+  // A return to a snapshot takes back entries, or part of what they name.
+  std::string value;
+  ASSIGN_OR_RETURN(const bool found,
+                   engine_.Get(kCatalogTablet, entry.key, kv::Tier::kAny, &value));
+  if (!found) return OkStatus();
+  ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(value));
+  if (bytes != EncodeDropped(entry.tablets)) return OkStatus();
   for (const kv::Tablet tablet : entry.tablets) {
     MayReclaim may_reclaim;
     {
