@@ -15,7 +15,7 @@ namespace stator::kv {
 // the first difference.
 Status CheckRewinds(Engine& engine, uint64_t seed, int rounds);
 
-// What is given up, and when: a point that keeps much, for others.
+// Checks that a point that keeps much is given up for others.
 Status CheckGivingUp(Engine& engine);
 
 }  // namespace stator::kv

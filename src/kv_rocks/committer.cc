@@ -390,7 +390,7 @@ Status Committer::CheckWritable() {
   return status;
 }
 
-// One write of so many bytes could use up what the disk had at the last probe.
+// One large write could use up the space that the last probe found.
 Status Committer::CheckSpaceFor(uint64_t bytes) {
   if (bytes < kProbeBytes) return OkStatus();
   free_ = space_.Free();

@@ -20,7 +20,7 @@ constexpr size_t kNotedOverhead = 128;
 // Bytes that a key of a return takes beside its own and those of its values.
 constexpr size_t kReturnedOverhead = 128;
 constexpr size_t kReadAtOnce = 32;
-// A tablet that is deleted and has so many bytes on the disk has more than a return may write.
+// A deleted tablet of this size on the disk has more than a return may write.
 constexpr uint64_t kTooLarge = 4 * kv::RewindPoint::kMostWritten;
 // Keys that are forgotten on the committer's thread.
 constexpr size_t kForgottenHere = 1'000;
@@ -162,7 +162,7 @@ class RewindPoints::Return final : public Restoring {
   }
 
   void End(bool written) override {
-    // What goes is freed without the lock.
+    // These are freed without the lock.
     std::vector<Watch> gone(point_.watches_.size());
     SnapshotPtr before;
     SnapshotPtr now = written ? points_.TakeSnapshot() : nullptr;
@@ -212,7 +212,7 @@ class RewindPoints::Return final : public Restoring {
     return OkStatus();
   }
 
-  // What was there of a range that was deleted; keys that were written since come with the others.
+  // Adds the keys that a deleted range had; keys that were written since come with the others.
   Status ReadRange(const Part& part, const std::string& begin, const std::string& end,
                    const rocksdb::Snapshot& snapshot) {
     const Watch& watch = *part.watch;

@@ -25,7 +25,7 @@ namespace stator::kv_rocks {
 
 class Committer;
 
-// What a return adds to its batch. The committer calls it between two groups, so that nothing is
+// The part of a return beside its batch. The committer calls it between two groups, so that nothing is
 // being written.
 class Restoring {
  public:
@@ -52,12 +52,12 @@ class RewindPoints {
   // The batch is about to be written; the keys of its puts are complete. Between this and EndGroup
   // no point is set.
   void Note(const kv::Batch& batch);
-  // What was noted was written, or was not.
+  // The noted batches were written, or were not.
   void EndGroup();
 
   // Whether the tablet, which was emptied, is full again or may be.
   bool MayReturn(kv::Tablet tablet) const;
-  // Whether nobody but points holds a snapshot of the database.
+  // Whether all snapshots of the database are held by points.
   bool HoldAllSnapshots() const;
 
  private:

@@ -134,7 +134,7 @@ TEST(RewindPoints, OnAFullDiskNothingChanges) {
   free = uint64_t{1} << 40;
   ASSERT_TRUE(Return(*point).ok());
   EXPECT_EQ(All(*engine), then);
-  // What the disk has is not enough for one large write.
+  // One large write needs more than the disk has.
   ASSERT_TRUE(Empty(*engine, kTable).ok());
   ASSERT_TRUE(PutMany(*engine, kTable, 20, std::string(300'000, 'y')).ok());
   const auto large = PointOf(*engine);

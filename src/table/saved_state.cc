@@ -57,7 +57,7 @@ std::string EndOf(std::string_view prefix) {
   return end;
 }
 
-// What EncodeDropped has written (catalog_snapshot.h).
+// Reads a value of EncodeDropped (catalog_snapshot.h).
 Result<std::vector<kv::Tablet>> DecodeDropped(std::string_view value) {
   constexpr size_t kTabletBytes = 5;
   ASSIGN_OR_RETURN(std::string_view bytes, DecodeItemValue(value));
@@ -276,7 +276,7 @@ class SavedState::Way {
     }
   }
 
-  // What comes back is not given up any more, and what goes is.
+  // Takes entries of tablets that come back out of the catalog, and puts one of those that go.
   Status PlanSpace() {
     std::set<kv::Tablet> back;
     for (const TablePtr& table : saved_.tables_) {

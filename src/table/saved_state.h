@@ -24,7 +24,7 @@ class SavedState {
  public:
   // Bounds the bytes that saved states keep together.
   using Budget = kv::RewindBudget;
-  // Of a return on disk.
+  // The bytes of a return on disk.
   static constexpr size_t kMostWritten = kv::RewindPoint::kMostWritten;
   struct Options {
     std::string account;  // empty: the default

@@ -72,7 +72,7 @@ void SpaceReclaimer::Run() {
     }
     // The others first: what stands in the way of one may stand in the way of it alone.
     std::rotate(entries_.begin(), entries_.begin() + 1, entries_.end());
-    // What a snapshot may return to waits without a word.
+    // A tablet to which a snapshot may return waits without a word.
     const bool news = std::exchange(view_.error, done.error().message()) != done.error().message();
     if (news && done.error().code() != ErrorCode::kResourceInUse)
       LogWarn("space_of_dropped_tablets_not_given_back",

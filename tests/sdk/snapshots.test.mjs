@@ -158,7 +158,7 @@ describe('snapshots of a data directory', { skip: own ? false : 'needs a server 
         assert.equal((await byCustomer(ddb, 'ann')).Items.length, 50);
         assert.equal((await manage(server, 'POST', 'restore')).status, 404);
       }
-      // Nothing waits for its space any more: what was made since, and is gone, has given it back.
+      // Tablets of later tables have given their space back; none waits.
       const waits = async () => /^stator_dropped_waiting (\d+)/m.exec((await request(server.endpoint, { method: 'GET', path: '/metrics' })).text)?.[1];
       for (let left = 600; await waits() !== '0'; --left) {
         assert.ok(left > 0, 'tablets wait');
