@@ -8,6 +8,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -192,6 +194,48 @@ TEST(RewindPoints, ARestartFindsWhatReturned) {
   kv::Batch batch;
   batch.puts.push_back({kTable, "k", Value("x")});
   EXPECT_GT(*kv::ApplyAndWait(*engine, std::move(batch)), 3u);
+}
+
+// A point is of a moment between two batches, and a return is one batch, whoever writes beside.
+TEST(RewindPoints, ReturnBesideWriters) {
+  const TemporaryDirectory directory;
+  const auto engine = OpenRocks({.path = directory.store(), .sync = false}).value();
+  const auto both = [&engine](const std::string& text) {
+    kv::Batch batch;
+    for (const char* key : {"x", "y"}) batch.puts.push_back({kTable, key, Value(text)});
+    batch.puts.push_back({kOther, text, Value(text)});
+    return kv::ApplyAndWait(*engine, std::move(batch)).ok();
+  };
+  const auto texts = [&engine] {
+    Contents all = All(*engine);
+    EXPECT_EQ(all["x"], all["y"]);
+    return all["x"];
+  };
+  ASSERT_TRUE(both("first"));
+  std::atomic<bool> ended = false;
+  std::vector<std::thread> writers;
+  for (const std::string name : {"a", "b"}) {
+    writers.emplace_back([&, name] {
+      for (int i = 0; !ended; ++i) EXPECT_TRUE(both(name + std::to_string(i)));
+    });
+  }
+  std::vector<std::pair<std::unique_ptr<kv::RewindPoint>, std::string>> points;
+  for (int round = 0; round < 100; ++round) {
+    if (points.size() == 4) points.erase(points.begin());
+    points.emplace_back(PointOf(*engine), std::string());
+    for (const auto& [point, text] : points) EXPECT_TRUE(Return(*point).ok());
+    texts();
+  }
+  ended = true;
+  for (std::thread& writer : writers) writer.join();
+  for (int round = 0; round < 3; ++round) {
+    for (auto& [point, text] : points) {
+      ASSERT_TRUE(Return(*point).ok());
+      if (round == 0) text = texts();
+      EXPECT_EQ(texts(), text);
+      EXPECT_FALSE(text.empty());
+    }
+  }
 }
 
 // The power goes at each of the disk's writes: a return is there, or it is not.
