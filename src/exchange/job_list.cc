@@ -22,12 +22,17 @@ template <typename AnyJob>
 void JobList<AnyJob>::Keep(JobPtr job) {
   if (const auto found = jobs_.find(job->id); found != jobs_.end()) Drop(found);
   bytes_ += EncodeJob(*job).size();
+  of_tables_.emplace(job->table_name, job->id);
+  if (job->client_token) of_tokens_.emplace(*job->client_token, job->id);
   jobs_[job->id] = std::move(job);
 }
 
 template <typename AnyJob>
 typename JobList<AnyJob>::Jobs::iterator JobList<AnyJob>::Drop(typename Jobs::iterator job) {
-  bytes_ -= EncodeJob(*job->second).size();
+  const AnyJob& gone = *job->second;
+  bytes_ -= EncodeJob(gone).size();
+  of_tables_.erase({gone.table_name, gone.id});
+  if (gone.client_token) of_tokens_.erase({*gone.client_token, gone.id});
   return jobs_.erase(job);
 }
 
@@ -94,12 +99,13 @@ typename JobList<AnyJob>::JobPtr JobList<AnyJob>::FindToken(const std::string& t
                                                             std::string_view account) const {
   const int64_t since = clock_.NowMicros() - kTokenMicros;
   const MutexLock lock(mutex_);
-  for (auto it = jobs_.rbegin(); it != jobs_.rend(); ++it) {
-    if (it->second->client_token == token && it->second->start_micros > since &&
-        table::AccountIn(it->second->table_name) == account)
-      return it->second;
+  JobPtr found;  // the newest one
+  for (auto it = of_tokens_.lower_bound({token, ""}); it != of_tokens_.end() && it->first == token;
+       ++it) {
+    const JobPtr& job = jobs_.find(it->second)->second;
+    if (job->start_micros > since && table::AccountIn(job->table_name) == account) found = job;
   }
-  return nullptr;
+  return found;
 }
 
 template <typename AnyJob>
@@ -112,9 +118,11 @@ Result<std::pair<typename JobList<AnyJob>::JobPtr, bool>> JobList<AnyJob>::Reser
   const MutexLock lock(mutex_);
   const int64_t now = clock_.NowMicros();
   if (job.client_token) {
-    for (const auto& [id, other] : jobs_) {
-      if (other->client_token == job.client_token && other->parameters == job.parameters &&
-          other->start_micros > now - kTokenMicros && other->state == JobState::kInProgress)
+    for (auto it = of_tokens_.lower_bound({*job.client_token, ""});
+         it != of_tokens_.end() && it->first == *job.client_token; ++it) {
+      const JobPtr& other = jobs_.find(it->second)->second;
+      if (other->parameters == job.parameters && other->start_micros > now - kTokenMicros &&
+          other->state == JobState::kInProgress)
         return std::pair(other, false);
     }
   }
@@ -217,6 +225,40 @@ std::vector<typename JobList<AnyJob>::JobPtr> JobList<AnyJob>::List() const {
       list.push_back(it->second);
   }
   return list;
+}
+
+template <typename AnyJob>
+std::vector<typename JobList<AnyJob>::JobPtr> JobList<AnyJob>::Page(std::string_view account,
+                                                                    std::string_view table,
+                                                                    std::string_view before,
+                                                                    size_t most) const {
+  const int64_t since = clock_.NowMicros() - kListedMicros;
+  std::vector<JobPtr> page;
+  const auto take = [&](const JobPtr& job) {
+    if (job->state == JobState::kInProgress || job->end_micros > since) page.push_back(job);
+  };
+  const MutexLock lock(mutex_);
+  if (!table.empty()) {
+    if (table::AccountIn(table) != account) return page;
+    const std::string name(table);
+    auto it = before.empty() ? of_tables_.lower_bound({name + '\0', ""})
+                             : of_tables_.lower_bound({name, std::string(before)});
+    while (page.size() < most && it != of_tables_.begin() && (--it)->first == name)
+      take(jobs_.find(it->second)->second);
+    return page;
+  }
+  // Jobs are of the default account alone, unless another version has made others: an account
+  // without any does not look through theirs.
+  if (!account.empty()) {
+    const auto first = of_tables_.lower_bound({table::StoreName(account, ""), ""});
+    if (first == of_tables_.end() || table::AccountIn(first->first) != account) return page;
+  }
+  for (auto it = before.empty() ? jobs_.end() : jobs_.lower_bound(before);
+       page.size() < most && it != jobs_.begin();) {
+    --it;
+    if (table::AccountIn(it->second->table_name) == account) take(it->second);
+  }
+  return page;
 }
 
 template <typename AnyJob>

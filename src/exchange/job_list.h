@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -79,10 +80,16 @@ class JobList {
   JobPtr Find(std::string_view id) const;
   // Returns the jobs, newest first.
   std::vector<JobPtr> List() const;
+  // Returns at most `most` jobs of an account's tables, empty for the default, or of one of its
+  // tables if `table` is not empty (a name in the store). Newest first, from the one after `before`
+  // on; empty: from the newest on. Copies no other job.
+  std::vector<JobPtr> Page(std::string_view account, std::string_view table,
+                           std::string_view before, size_t most) const;
   size_t in_progress() const;
 
  private:
   using Jobs = std::map<std::string, JobPtr, std::less<>>;  // by id
+  using Names = std::set<std::pair<std::string, std::string>>;
 
   static std::string KeyOf(std::string_view id) {
     return std::string(KeyPrefixOf(static_cast<const AnyJob*>(nullptr))).append(id);
@@ -100,6 +107,8 @@ class JobList {
   mutable Mutex mutex_;
   std::condition_variable_any wake_;
   Jobs jobs_ GUARDED_BY(mutex_);
+  Names of_tables_ GUARDED_BY(mutex_);                // table and id of each job
+  Names of_tokens_ GUARDED_BY(mutex_);                // token and id of each job that has a token
   size_t bytes_ GUARDED_BY(mutex_) = 0;               // of their records
   std::deque<std::string> queue_ GUARDED_BY(mutex_);  // ids
   size_t in_progress_ GUARDED_BY(mutex_) = 0;

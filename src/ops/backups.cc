@@ -141,15 +141,6 @@ Result<DeleteBackupResponse> Delete(const Environment& env, const BackupPtr& bac
   return response;
 }
 
-bool Wanted(const Context& ctx, const ListBackupsRequest& request, const std::string& table,
-            const Backup& backup) {
-  if (table::AccountIn(backup.manifest.table.name) != ctx.account) return false;
-  if (!table.empty() && backup.manifest.table.name != table) return false;
-  const int64_t created = backup.manifest.created_millis;
-  if (request.time_range_lower_bound && created < *request.time_range_lower_bound) return false;
-  return !request.time_range_upper_bound || created < *request.time_range_upper_bound;
-}
-
 Result<ListBackupsResponse> List(Context& ctx, const ListBackupsRequest& request) {
   const Environment& env = ctx.env;
   if (env.backups == nullptr) return NoBackups(ctx);
@@ -173,11 +164,15 @@ Result<ListBackupsResponse> List(Context& ctx, const ListBackupsRequest& request
   const BackupTypeFilter type = request.backup_type.value_or(BackupTypeFilter::kUser);
   if (type == BackupTypeFilter::kAwsBackup) return response;
   const size_t limit = static_cast<size_t>(request.limit.value_or(kMostListed));
-  for (const BackupPtr& backup : env.backups->List()) {
+  transfer::Backups::Wanted wanted;
+  wanted.account = ctx.account;
+  wanted.table = table;
+  wanted.user = type != BackupTypeFilter::kSystem;
+  wanted.system = type != BackupTypeFilter::kUser;
+  wanted.from_millis = request.time_range_lower_bound;
+  wanted.until_millis = request.time_range_upper_bound;
+  for (const BackupPtr& backup : env.backups->Page(wanted, start, limit + 1)) {
     const Manifest& manifest = backup->manifest;
-    const bool system = transfer::IsSystemId(manifest.id);
-    if (type != BackupTypeFilter::kAll && system != (type == BackupTypeFilter::kSystem)) continue;
-    if (manifest.id <= start || !Wanted(ctx, request, table, *backup)) continue;
     if (response.backup_summaries.size() == limit) {
       response.last_evaluated_backup_arn =
           response.backup_summaries.back().backup_details.backup_arn;

@@ -173,8 +173,8 @@ Result<ListBulkOperationsResponse> List(Context& ctx, const ListBulkOperationsRe
   ASSIGN_OR_RETURN(const std::string before, IdBeforePage(env, kPurpose, request.next_token));
   ListBulkOperationsResponse response;
   response.next_token = AddPage(
-      env, kPurpose, jobs->jobs(), before, static_cast<size_t>(request.max_results.value_or(kPage)),
-      [&](const auto& job) { return table::AccountIn(job.table_name) == ctx.account; },
+      ctx, kPurpose, jobs->jobs(), "", before,
+      static_cast<size_t>(request.max_results.value_or(kPage)), [](const auto&) { return true; },
       [&](const auto& job) { response.operations.push_back(DescriptionOf(*jobs, job)); });
   return response;
 }

@@ -54,7 +54,8 @@ void BackUpAndDrop(Environment& env, const table::TableDescriptor& descriptor) {
       name,
       [&env, id, drop](const table::TablePtr& table) -> Status {
         const table::TableDescriptor& d = table->descriptor;
-        if (d.table_id != id || d.deleting_micros == 0 || env.backups->FindSystem(id) != nullptr)
+        if (d.table_id != id || d.deleting_micros == 0 ||
+            env.backups->FindSystem(d.name, id) != nullptr)
           return OkStatus();
         const Result<transfer::BackupPtr> begun = env.backups->CreateSystem(table, drop);
         return begun.ok() ? OkStatus() : Status(begun.error());
@@ -124,7 +125,8 @@ void FinishDeletes(Environment& env) {
     const bool waits = now >= since && now < since + kTransientStatusMicros;
     if (since == 0 || waits || !env.store.MayWork(*table)) continue;
     if (NeedsSystemBackup(env, table->descriptor)) {
-      const transfer::BackupPtr backup = env.backups->FindSystem(table->descriptor.table_id);
+      const transfer::BackupPtr backup =
+          env.backups->FindSystem(table->descriptor.name, table->descriptor.table_id);
       if (backup == nullptr) BackUpAndDrop(env, table->descriptor);
       if (backup == nullptr || backup->state == transfer::Backup::State::kCreating) continue;
     }

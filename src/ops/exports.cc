@@ -281,21 +281,19 @@ Result<ListExportsResponse> List(Context& ctx, const ListExportsRequest& request
   if (jobs == nullptr) return NoObjectStore(ctx);
   ASSIGN_OR_RETURN(const std::string before, IdBeforePage(env, kPurpose, request.next_token));
   // Exports of a table that is gone are not listed for its ARN, nor for a later one's. [L]
-  std::string table_id;
+  std::string table_name, table_id;
   if (request.table_arn) {
     ASSIGN_OR_RETURN(const StoreTableName name, StoreNameOf(ctx, *request.table_arn));
     const table::TablePtr table = env.store.Find(name.view());
     if (table == nullptr) return ListExportsResponse{};
+    table_name = name.view();
     table_id = table->descriptor.table_id;
   }
   ListExportsResponse response;
   response.next_token = AddPage(
-      env, kPurpose, jobs->exports().jobs(), before,
+      ctx, kPurpose, jobs->exports().jobs(), table_name, before,
       static_cast<size_t>(request.max_results.value_or(kPage)),
-      [&](const auto& job) {
-        return table::AccountIn(job.table_name) == ctx.account &&
-               (!request.table_arn || job.table_id == table_id);
-      },
+      [&](const auto& job) { return !request.table_arn || job.table_id == table_id; },
       [&](const auto& job) { response.jobs.push_back(job); });
   return response;
 }

@@ -163,12 +163,8 @@ Result<ListImportsResponse> List(Context& ctx, const ListImportsRequest& request
   }
   ListImportsResponse response;
   response.next_token = AddPage(
-      env, kPurpose, jobs->imports().jobs(), before,
-      static_cast<size_t>(request.page_size.value_or(kPage)),
-      [&](const auto& job) {
-        return table::AccountIn(job.table_name) == ctx.account &&
-               (!request.table_arn || job.table_name == table);
-      },
+      ctx, kPurpose, jobs->imports().jobs(), table, before,
+      static_cast<size_t>(request.page_size.value_or(kPage)), [](const auto&) { return true; },
       [&](const auto& job) { response.imports.push_back(DescriptionOf(env, job)); });
   return response;
 }

@@ -62,23 +62,28 @@ auto FindJob(const Context& ctx, const List& jobs, const std::string& arn, std::
   return job != nullptr && job->table_name == name ? job : JobPtr();
 }
 
-// Calls `add(job)` for each job of a page: at most `limit` that are `wanted(job)` and come after
-// the job `before` in the list, which has the latest first. Returns the token of the next page.
+// Calls `add(job)` for each job of a page: at most `limit` jobs of the caller's account, or of its
+// table `table` if that is not empty, that are `wanted(job)` and come after the job `before` in the
+// list, which has the latest first. Returns the token of the next page.
 template <typename List, typename Wanted, typename Add>
-std::optional<std::string> AddPage(const Environment& env, std::string_view purpose,
-                                   const List& jobs, const std::string& before, size_t limit,
+std::optional<std::string> AddPage(const Context& ctx, std::string_view purpose, const List& jobs,
+                                   std::string_view table, const std::string& before, size_t limit,
                                    Wanted wanted, Add add) {
   size_t added = 0;
   std::string last;
-  for (const auto& job : jobs.List()) {
-    if (!before.empty() && job->id >= before) continue;
-    if (!wanted(*job)) continue;
-    if (added == limit) return JobTokenOf(env, purpose, last);
-    add(*job);
-    last = job->id;
-    ++added;
+  std::string place = before;
+  for (;;) {
+    const auto page = jobs.Page(ctx.account, table, place, limit + 1);
+    for (const auto& job : page) {
+      if (!wanted(*job)) continue;
+      if (added == limit) return JobTokenOf(ctx.env, purpose, last);
+      add(*job);
+      last = job->id;
+      ++added;
+    }
+    if (page.size() <= limit) return std::nullopt;
+    place = page.back()->id;
   }
-  return std::nullopt;
 }
 
 }  // namespace stator::ops

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
 #include "base/mutex_wait.h"
 #include "table/item_value.h"
 #include "table/key_encoding.h"
+#include "table/table_name.h"
 #include "transfer/item_check.h"
 
 namespace stator::transfer {
@@ -15,6 +17,7 @@ namespace {
 
 constexpr uint64_t kMostManifestBytes = 64 << 20;
 constexpr size_t kItemsBetweenLooks = 256;
+constexpr int64_t kMostIdMillis = 99'999'999'999'999;  // 14 digits
 
 Result<Manifest> ReadManifest(Folders& folders, const std::string& id) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ObjectReader> object, folders.Read(id, kManifestName));
@@ -73,6 +76,8 @@ void Backups::Stop() {
 void Backups::Keep(BackupPtr backup) {
   Drop(backup->manifest.id);
   manifest_bytes_ += EncodeManifest(backup->manifest).size();
+  for (std::string& group : GroupsOf(backup->manifest))
+    groups_.emplace(std::move(group), backup->manifest.id);
   backups_[backup->manifest.id] = std::move(backup);
 }
 
@@ -80,7 +85,20 @@ void Backups::Drop(const std::string& id) {
   const auto found = backups_.find(id);
   if (found == backups_.end()) return;
   manifest_bytes_ -= EncodeManifest(found->second->manifest).size();
+  for (std::string& group : GroupsOf(found->second->manifest))
+    groups_.erase({std::move(group), id});
   backups_.erase(found);
+}
+
+std::string Backups::GroupOf(bool system, bool of_table, std::string_view name) {
+  std::string group = {system ? 's' : 'u', of_table ? 't' : 'a'};
+  return group.append(name);
+}
+
+std::array<std::string, 2> Backups::GroupsOf(const Manifest& manifest) {
+  const bool system = IsSystemId(manifest.id);
+  const std::string& table = manifest.table.name;
+  return {GroupOf(system, false, table::AccountIn(table)), GroupOf(system, true, table)};
 }
 
 Status Backups::ReadFolders() {
@@ -109,10 +127,13 @@ Result<BackupPtr> Backups::CreateSystem(const table::TablePtr& table, Made then)
                true, std::move(then));
 }
 
-BackupPtr Backups::FindSystem(std::string_view table_id) const {
+BackupPtr Backups::FindSystem(std::string_view table, std::string_view table_id) const {
+  const std::string group = GroupOf(true, true, table);
   const MutexLock lock(mutex_);
-  for (const auto& [id, backup] : backups_) {
-    if (IsSystemId(id) && backup->manifest.table.table_id == table_id) return backup;
+  for (auto it = groups_.lower_bound({group, ""}); it != groups_.end() && it->first == group;
+       ++it) {
+    const BackupPtr& backup = backups_.find(it->second)->second;
+    if (backup->manifest.table.table_id == table_id) return backup;
   }
   return nullptr;
 }
@@ -198,6 +219,36 @@ std::vector<BackupPtr> Backups::List() const {
   list.reserve(backups_.size());
   for (const auto& entry : backups_) list.push_back(entry.second);
   return list;
+}
+
+std::vector<BackupPtr> Backups::Page(const Wanted& wanted, std::string_view after,
+                                     size_t most) const {
+  // Ids begin with the time of their creation.
+  const auto first_at = [](int64_t millis) {
+    return fmt::format("{:014}", std::clamp(millis, int64_t{0}, kMostIdMillis));
+  };
+  std::string from(after);
+  if (!from.empty()) from += '\0';
+  if (wanted.from_millis) from = std::max(from, first_at(*wanted.from_millis));
+  std::vector<BackupPtr> page;
+  if (!wanted.table.empty() && table::AccountIn(wanted.table) != wanted.account) return page;
+  const MutexLock lock(mutex_);
+  for (const bool system : {false, true}) {
+    if (!(system ? wanted.system : wanted.user)) continue;
+    const std::string group = GroupOf(system, !wanted.table.empty(),
+                                      wanted.table.empty() ? wanted.account : wanted.table);
+    size_t taken = 0;
+    for (auto it = groups_.lower_bound({group, from});
+         it != groups_.end() && it->first == group && taken < most; ++it, ++taken) {
+      const BackupPtr& backup = backups_.find(it->second)->second;
+      if (wanted.until_millis && backup->manifest.created_millis >= *wanted.until_millis) break;
+      page.push_back(backup);
+    }
+  }
+  std::sort(page.begin(), page.end(),
+            [](const BackupPtr& a, const BackupPtr& b) { return a->manifest.id < b->manifest.id; });
+  if (page.size() > most) page.resize(most);
+  return page;
 }
 
 Result<BackupPtr> Backups::Delete(std::string_view id) {

@@ -5,15 +5,19 @@
 // process earlier leaves no backup. The folders are the only record of the backups.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -83,8 +87,9 @@ class Backups {
   // table. `then` hears on the backups' thread whether it was made; not after an error of the call.
   using Made = std::function<void(bool made)>;
   Result<BackupPtr> CreateSystem(const table::TablePtr& table, Made then);
-  // Returns the system's backup of the table with this id; null if there is none.
-  BackupPtr FindSystem(std::string_view table_id) const;
+  // Returns the system's backup of the table with this name, in the store, and this id; null if
+  // there is none.
+  BackupPtr FindSystem(std::string_view table, std::string_view table_id) const;
   // Removes the system backups that have expired at `now_millis`, except those in use. Returns the
   // first error. Waits for the disk.
   Status RemoveExpired(int64_t now_millis);
@@ -92,6 +97,18 @@ class Backups {
   BackupPtr Find(std::string_view id) const;
   // Returns the backups by id, which is the order of their creation.
   std::vector<BackupPtr> List() const;
+  // Which backups a page has.
+  struct Wanted {
+    std::string_view account;  // empty: the default
+    std::string_view table;    // a name in the store; empty: all tables of the account
+    bool user = true;
+    bool system = true;
+    std::optional<int64_t> from_millis;   // created at this time or later
+    std::optional<int64_t> until_millis;  // created earlier
+  };
+  // Returns at most `most` backups by id, from the one after `after` on; empty: from the first on.
+  // Takes time in the number of backups that it returns.
+  std::vector<BackupPtr> Page(const Wanted& wanted, std::string_view after, size_t most) const;
   // Removes a backup and returns it. Its files are deleted when the call returns.
   // kResourceNotFound; kResourceInUse if it is being made or is used. Messages of kResourceInUse
   // end with ": ", for the ARN. Waits for the disk.
@@ -136,6 +153,9 @@ class Backups {
   // Puts a backup in the place of what has its id; takes one away.
   void Keep(BackupPtr backup) REQUIRES(mutex_);
   void Drop(const std::string& id) REQUIRES(mutex_);
+  // Names of two groups of backups of a kind: those of an account, and those of a table.
+  static std::string GroupOf(bool system, bool of_table, std::string_view name);
+  static std::array<std::string, 2> GroupsOf(const Manifest& manifest);
 
   table::Store& store_;
   const Clock& clock_;
@@ -146,6 +166,7 @@ class Backups {
   mutable Mutex mutex_;
   std::condition_variable_any wake_;
   std::map<std::string, BackupPtr, std::less<>> backups_ GUARDED_BY(mutex_);  // by id
+  std::set<std::pair<std::string, std::string>> groups_ GUARDED_BY(mutex_);   // group and id
   size_t manifest_bytes_ GUARDED_BY(mutex_) = 0;                              // of them, as text
   std::map<std::string, Hold, std::less<>> held_ GUARDED_BY(mutex_);          // by id
   std::deque<Job> jobs_ GUARDED_BY(mutex_);
