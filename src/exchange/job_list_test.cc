@@ -5,6 +5,7 @@
 #include <future>
 
 #include "kv/memory_engine.h"
+#include "table/table_name.h"
 
 namespace stator::exchange {
 namespace {
@@ -68,6 +69,53 @@ TEST_F(JobListTest, TheOldestThatHaveEndedMakeRoom) {
   EXPECT_LE(again.List().size() * kBytes, kMostKeptBytes + 2 * kBytes);
   Fail(again, kBytes);
   EXPECT_LE(again.List().size() * kBytes, kMostKeptBytes + 2 * kBytes);
+}
+
+TEST_F(JobListTest, PagesAreWhatAWalkThroughAllJobsFinds) {
+  Jobs jobs(engine_, clock_, random_);
+  const std::vector<std::string> tables = {"aaa", "aab", "bbb", "123456789012/aaa"};
+  for (int i = 0; i < 40; ++i) {
+    clock_.AdvanceMicros(1'000'000);
+    ImportJob job = Of(10);
+    job.table_name = tables[random_.Below(tables.size())];
+    job.client_token = "token" + std::to_string(i % 5);
+    job.parameters = std::to_string(i);
+    const auto reserved = jobs.Reserve(std::move(job));
+    ASSERT_TRUE(reserved.ok());
+    if (i % 7 == 0) jobs.GiveUp(reserved->first);
+  }
+  const auto all = jobs.List();
+  ASSERT_EQ(all.size(), 34u);
+  for (int round = 0; round < 500; ++round) {
+    const std::string name = tables[random_.Below(tables.size())];
+    const std::string account(table::AccountIn(name));
+    const std::string table = random_.Below(2) == 0 ? name : "";
+    const std::string before = random_.Below(3) == 0 ? "" : all[random_.Below(all.size())]->id;
+    const size_t most = 1 + random_.Below(8);
+    std::vector<Jobs::JobPtr> expected;
+    for (const Jobs::JobPtr& job : all) {
+      const bool wanted = table::AccountIn(job->table_name) == account &&
+                          (table.empty() || job->table_name == table) &&
+                          (before.empty() || job->id < before);
+      if (wanted && expected.size() < most) expected.push_back(job);
+    }
+    EXPECT_EQ(jobs.Page(account, table, before, most), expected);
+  }
+  EXPECT_TRUE(jobs.Page("", "123456789012/aaa", "", 10).empty()) << "a table of another account";
+  EXPECT_TRUE(jobs.Page("210987654321", "", "", 10).empty());
+
+  // The newest job of a token, and of an account.
+  for (int i = 0; i < 5; ++i) {
+    const std::string token = "token" + std::to_string(i);
+    Jobs::JobPtr newest;
+    for (const Jobs::JobPtr& job : all) {
+      if (newest == nullptr && job->client_token == token &&
+          table::AccountIn(job->table_name).empty())
+        newest = job;
+    }
+    EXPECT_EQ(jobs.FindToken(token), newest);
+  }
+  EXPECT_EQ(jobs.FindToken("token9"), nullptr);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "table/stream_upkeep.h"
 #include "table/test_fault_world.h"
 
 namespace stator::table {
@@ -40,6 +41,8 @@ TEST_F(Definitions, WhatClientsDefineCounts) {
   changed.read_units = 7;
   changed.stream_label = "label";
   EXPECT_EQ(costs(changed), 0u);
+  changed.stream_view_type = stream::ViewType::kKeysOnly;
+  EXPECT_GT(costs(changed), 1000u);
 }
 
 TEST_F(Definitions, AnAccountHasAShareOnceHalfIsHeld) {
@@ -55,6 +58,63 @@ TEST_F(Definitions, AnAccountHasAShareOnceHalfIsHeld) {
   EXPECT_THAT(refused.error().message(), HasSubstr("those of one account may have 250000 bytes"));
   const TableDescriptor first = TableOf("tab0", 0);
   EXPECT_TRUE(account.Check(&first, first).ok()) << "it does not grow";
+}
+
+TEST_F(Definitions, DisabledStreamsCountUntilTheyGo) {
+  FaultWorld world;
+  ASSERT_TRUE(world.Create("aaa").ok());
+  const auto set_stream = [&](bool on) {
+    return Await<Result<TablePtr>>([&](auto done) {
+      world.store->Alter(
+          "aaa",
+          [on](TableDescriptor* table) {
+            table->stream_view_type.reset();
+            if (on) table->stream_view_type = stream::ViewType::kKeysOnly;
+            return OkStatus();
+          },
+          std::move(done));
+    });
+  };
+  constexpr uint64_t kRoom = 20'000;
+  DefinitionAccount::SetMost(DefinitionAccount::BytesOf(Describe("aaa")) + kRoom);
+  uint64_t toggled = 0;
+  Result<TablePtr> enabled = set_stream(true);
+  for (; enabled.ok() && toggled < 1000; ++toggled) {
+    ASSERT_TRUE(set_stream(false).ok()) << "to disable is always allowed";
+    enabled = set_stream(true);
+  }
+  ASSERT_FALSE(enabled.ok());
+  EXPECT_EQ(enabled.error().code(), ErrorCode::kLimitExceeded);
+  EXPECT_THAT(enabled.error().message(), HasSubstr("bytes describe disabled streams"));
+  EXPECT_GT(toggled, kRoom / 3000);
+  EXPECT_LT(toggled, kRoom / 1000);
+  EXPECT_EQ(world.store->ListStreams().size(), toggled);
+  EXPECT_FALSE(world.Create("bbb").ok());
+
+  // They count where the store is opened again, too.
+  const std::unique_ptr<Store> again =
+      Store::Open(*world.engine, world.clock, world.workers).value();
+  EXPECT_FALSE(Await<Result<TablePtr>>([&](auto done) {
+                 again->Create(Describe("bbb"), std::move(done));
+               }).ok());
+
+  ASSERT_TRUE(RemoveDisabledStreams(*world.store).ok());
+  EXPECT_TRUE(set_stream(true).ok());
+}
+
+TEST_F(Definitions, DisabledStreamsOfOneAccountLeaveTheSharesOfOthers) {
+  DefinitionAccount::SetMost(100'000);
+  DisabledStreams streams;
+  streams.bytes = 70'000;
+  streams.of_accounts["123456789012"] = 70'000;
+  DefinitionAccount account;
+  account.Add(streams);
+  EXPECT_TRUE(account.Check(nullptr, TableOf("123456789012/tab", 0)).ok()) << "it is alone";
+  account.Add(TableOf("first", 0));
+  EXPECT_TRUE(account.Check(nullptr, TableOf("mine", 0)).ok());
+  const Status refused = account.Check(nullptr, TableOf("123456789012/tab", 0));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message(), HasSubstr("; 70000 bytes describe disabled streams"));
 }
 
 TEST_F(Definitions, NoMoreIsDefinedThanThereIsRoomFor) {

@@ -132,6 +132,66 @@ TEST_P(BackupsTest, AreFoundAgainByTheirDirectoryAlone) {
   EXPECT_TRUE(fs::exists(place_.backup_dir() + "/notes.txt"));
 }
 
+TEST_P(BackupsTest, PagesAreWhatAWalkThroughAllBackupsFinds) {
+  std::vector<table::TablePtr> tables = {place_.table()};
+  for (const char* name : {"123456789012/tab", "other"}) {
+    table::TableDescriptor d = place_.table()->descriptor;
+    d.name = name;
+    d.table_id = std::string("id of ") + name;
+    ASSERT_TRUE(place_.world().Create(std::move(d)).ok());
+    tables.push_back(place_.world().store->Find(name));
+  }
+  const std::unique_ptr<Backups> backups = place_.Open(MakeMemoryFolders());
+  SeededRandom random(3);
+  for (int i = 0; i < 40; ++i) {
+    place_.world().clock.AdvanceMicros(1'000'000);
+    const table::TablePtr& table = tables[random.Below(tables.size())];
+    const Result<BackupPtr> begun = random.Below(3) == 0 ? backups->CreateSystem(table, nullptr)
+                                                         : backups->Create(table, "mine");
+    ASSERT_TRUE(begun.ok());
+    ASSERT_NE(Settled(*backups, (*begun)->manifest.id), nullptr);
+    if (i % 9 == 0) {
+      ASSERT_TRUE(backups->Delete((*begun)->manifest.id).ok());
+    }
+  }
+  const std::vector<BackupPtr> all = backups->List();
+  for (int round = 0; round < 500; ++round) {
+    const std::string name = tables[random.Below(tables.size())]->descriptor.name;
+    const auto time = [&]() -> std::optional<int64_t> {
+      if (random.Below(2) == 0) return std::nullopt;
+      return all[random.Below(all.size())]->manifest.created_millis + random.Below(2);
+    };
+    Backups::Wanted wanted;
+    wanted.account = table::AccountIn(name);
+    if (random.Below(2) == 0) wanted.table = name;
+    wanted.user = random.Below(3) != 0;
+    wanted.system = !wanted.user || random.Below(2) == 0;
+    wanted.from_millis = time();
+    wanted.until_millis = time();
+    const std::string after =
+        random.Below(2) == 0 ? "" : all[random.Below(all.size())]->manifest.id;
+    const size_t most = 1 + random.Below(6);
+    std::vector<BackupPtr> expected;
+    for (const BackupPtr& backup : all) {
+      const Manifest& manifest = backup->manifest;
+      const int64_t created = manifest.created_millis;
+      const bool fits = manifest.id > after &&
+                        table::AccountIn(manifest.table.name) == wanted.account &&
+                        (wanted.table.empty() || manifest.table.name == wanted.table) &&
+                        (IsSystemId(manifest.id) ? wanted.system : wanted.user) &&
+                        (!wanted.from_millis || created >= *wanted.from_millis) &&
+                        (!wanted.until_millis || created < *wanted.until_millis);
+      if (fits && expected.size() < most) expected.push_back(backup);
+    }
+    EXPECT_EQ(backups->Page(wanted, after, most), expected);
+  }
+  Backups::Wanted foreign;
+  foreign.table = "123456789012/tab";
+  EXPECT_TRUE(backups->Page(foreign, "", 10).empty()) << "a table of another account";
+  EXPECT_NE(backups->FindSystem("tab", place_.table()->descriptor.table_id), nullptr);
+  EXPECT_EQ(backups->FindSystem("tab", "another"), nullptr);
+}
+
 TEST_P(BackupsTest, DirectoryIsForOneProcess) {
   Fill();
   const std::unique_ptr<Backups> backups = place_.Open(place_.InDirectory());
