@@ -23,7 +23,7 @@ inline constexpr uint64_t kMostDefinitionBytes = 512ull << 20;
 class DefinitionAccount {
  public:
   // Returns an estimate of the memory of a table without load, its meters included. It counts only
-  // members that clients define, an enabled stream too, not those that the server changes by itself.
+  // members that clients define, an enabled stream too, not those that the server changes itself.
   static uint64_t BytesOf(const TableDescriptor& table);
   // For tests: replaces kMostDefinitionBytes by `bytes` in this process.
   static void SetMost(uint64_t bytes);

@@ -248,8 +248,8 @@ struct TableDescriptor {
   std::vector<std::pair<uint32_t, uint32_t>> MaintainedIndexes() const;
   // Returns true if an index is to be filled or removed.
   bool HasIndexWork() const;
-  // Returns true if the table, or a global index of it that is not kDeleting, has had insights, also
-  // if they are disabled now.
+  // Returns true if the table, or a global index of it that is not kDeleting, has insights, enabled
+  // or disabled.
   bool ShowsInsights() const;
   // Returns true if it has members that servers without the feature kTableSettings would lose.
   bool NeedsTableSettings() const;

@@ -1,5 +1,5 @@
-// The streams of a catalog by name, and what the descriptions of disabled ones hold. Internal to the
-// room.
+// The streams of a catalog by name, and the memory of the descriptions of disabled ones. Internal
+// to the room.
 #pragma once
 
 #include <array>
