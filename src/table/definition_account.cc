@@ -19,7 +19,7 @@ constexpr uint64_t kLocalIndexBytes = 1'000;
 constexpr uint64_t kTextBytes = 64;  // of each text, besides what stands in it
 constexpr uint64_t kTargetBytes = 1'000;
 // Of an enabled stream: about what its description will hold for a day once it is disabled.
-constexpr uint64_t kStreamBytes = 1'500;
+constexpr uint64_t kStreamBytes = 2'800;
 
 std::atomic<uint64_t> most_bytes = kMostDefinitionBytes;
 

@@ -75,7 +75,7 @@ TEST_F(Definitions, DisabledStreamsCountUntilTheyGo) {
           std::move(done));
     });
   };
-  constexpr uint64_t kRoom = 20'000;
+  constexpr uint64_t kRoom = 40'000;
   DefinitionAccount::SetMost(DefinitionAccount::BytesOf(Describe("aaa")) + kRoom);
   uint64_t toggled = 0;
   Result<TablePtr> enabled = set_stream(true);
@@ -86,7 +86,7 @@ TEST_F(Definitions, DisabledStreamsCountUntilTheyGo) {
   ASSERT_FALSE(enabled.ok());
   EXPECT_EQ(enabled.error().code(), ErrorCode::kLimitExceeded);
   EXPECT_THAT(enabled.error().message(), HasSubstr("bytes describe disabled streams"));
-  EXPECT_GT(toggled, kRoom / 3000);
+  EXPECT_GT(toggled, kRoom / 4000);
   EXPECT_LT(toggled, kRoom / 1000);
   EXPECT_EQ(world.store->ListStreams().size(), toggled);
   EXPECT_FALSE(world.Create("bbb").ok());

@@ -5,8 +5,9 @@
 namespace stator::table {
 namespace {
 
-// Measured: 100,000 disabled streams of one shard, in memory and with an engine on disk.
-constexpr uint64_t kStreamBytes = 1'000;
+// Measured: disabled streams of one shard took 2.2 KB each in memory (60,000) and 2.8 KB with a
+// store on disk (10,000).
+constexpr uint64_t kStreamBytes = 2'500;
 constexpr uint64_t kShardBytes = 300;
 
 }  // namespace
