@@ -249,7 +249,7 @@ void ListContributorInsights(Context& ctx, ListContributorInsightsRequest reques
     if (!table.ok()) return done(std::move(table).error());
     tables.push_back(*std::move(table));
   } else {
-    // Each table has a summary, but for the first, whose last one may be the end of the page before.
+    // Each table has a summary; the last one of the first table may end the page before.
     tables = ctx.env.store.ListWithInsights(ctx.account, after ? after->first : std::string_view(),
                                             static_cast<size_t>(limit) + 2);
   }

@@ -97,7 +97,7 @@ class Backups {
   BackupPtr Find(std::string_view id) const;
   // Returns the backups by id, which is the order of their creation.
   std::vector<BackupPtr> List() const;
-  // Which backups a page has.
+  // Selects the backups of a page.
   struct Wanted {
     std::string_view account;  // empty: the default
     std::string_view table;    // a name in the store; empty: all tables of the account

@@ -1,4 +1,4 @@
-// What tests of deliveries over kill -9 do with their table, Counted.
+// Helpers of tests of deliveries over kill -9, for their table, Counted.
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 
