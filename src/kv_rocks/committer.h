@@ -29,8 +29,8 @@
 
 namespace stator::kv_rocks {
 
-// Thread-safe. The database, its handles, the cache and the points must outlive it. `read_only`: why the
-// database takes no writes, or OK.
+// Thread-safe. The database, its handles, the cache and the points must outlive it. `read_only`:
+// why the database takes no writes, or OK.
 class Committer {
  public:
   Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families,

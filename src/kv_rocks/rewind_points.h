@@ -25,8 +25,8 @@ namespace stator::kv_rocks {
 
 class Committer;
 
-// The part of a return beside its batch. The committer calls it between two groups, so that nothing is
-// being written.
+// The part of a return beside its batch. The committer calls it between two groups, so that nothing
+// is being written.
 class Restoring {
  public:
   virtual ~Restoring() = default;
