@@ -12,6 +12,7 @@ import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 
 import { binary, Server } from '../tests/sdk/harness.mjs';
+import { cpuSeconds } from './process.mjs';
 
 const { values } = parseArgs({ options: {
   accounts: { type: 'string', default: '10000' }, tables: { type: 'string', default: '2' },
@@ -79,36 +80,32 @@ async function start(extra = []) {
   return Number(process.hrtime.bigint() - begin) / 1e6;
 }
 const megabytes = () => Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${server.child.pid}/status`, 'latin1'))[1]) / 1024);
-function cpuSeconds() {
-  const fields = fs.readFileSync(`/proc/${server.child.pid}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
 // Milliseconds of CPU, and of time, for each of `count` calls.
 async function measure(count, call) {
-  const before = cpuSeconds();
+  const before = cpuSeconds(server.child.pid);
   const begin = process.hrtime.bigint();
   for (let i = 0; i < count; i++) await call(i);
   const ms = (seconds) => (seconds * 1000 / count).toFixed(2);
-  return `${ms(cpuSeconds() - before)} ms of CPU, ${ms(Number(process.hrtime.bigint() - begin) / 1e9)} ms`;
+  return `${ms(cpuSeconds(server.child.pid) - before)} ms of CPU, ${ms(Number(process.hrtime.bigint() - begin) / 1e9)} ms`;
 }
 
 spawnSync(binary, ['make-master-key', masterKey]);
 await start(['--durability=os']);
 const keys = [];
 const begin = process.hrtime.bigint();
-const cpu = cpuSeconds();
+const cpu = cpuSeconds(server.child.pid);
 let next = 0;
 await Promise.all(Array.from({ length: kAtATime }, async () => {
   while (next < kAccounts) {
     const i = next++;
     keys[i] = await fill(i);
-    if (i % 1000 === 999) console.log(`${i + 1} accounts after ${(Number(process.hrtime.bigint() - begin) / 1e9).toFixed(0)} s, ${(cpuSeconds() - cpu).toFixed(0)} s of CPU, ${megabytes()} MB`);
+    if (i % 1000 === 999) console.log(`${i + 1} accounts after ${(Number(process.hrtime.bigint() - begin) / 1e9).toFixed(0)} s, ${(cpuSeconds(server.child.pid) - cpu).toFixed(0)} s of CPU, ${megabytes()} MB`);
   }
 }));
 await server.stop();
 const starts = [];
 for (let i = 0; i < 3; i++) {
-  starts.push(`${(await start()).toFixed(0)} ms (${cpuSeconds().toFixed(2)} s of CPU, ${megabytes()} MB)`);
+  starts.push(`${(await start()).toFixed(0)} ms (${cpuSeconds(server.child.pid).toFixed(2)} s of CPU, ${megabytes()} MB)`);
   if (i < 2) await server.stop();
 }
 console.log(`starts: ${starts.join(', ')}`);

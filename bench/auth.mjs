@@ -10,6 +10,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { request, Server } from '../tests/sdk/harness.mjs';
+import { cpuSeconds } from './process.mjs';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '4' }, requests: { type: 'string', default: '60000' } } });
 const kRequests = Number(values.requests);
@@ -42,10 +43,6 @@ function signed({ id, secret }, port, operation, body) {
 const bytesOf = ({ headers, body }) =>
   Buffer.from(`POST / HTTP/1.1\r\n${Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`);
 
-function cpuSeconds(pid) {
-  const fields = fs.readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
 
 // Sends the bytes `count` times over some connections, and waits for replies of `size` bytes each.
 function flood(port, bytes, size, count) {

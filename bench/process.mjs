@@ -12,6 +12,15 @@ function statFields(pid) {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' '); // from field 3, the state
 }
 
+// CPU time of a process since its start, in seconds.
+export function cpuSeconds(pid) {
+  const fields = statFields(pid);
+  return (Number(fields[11]) + Number(fields[12])) / kTicksPerSecond;
+}
+
+// Average load of the last minute.
+export const load = () => readFileSync('/proc/loadavg', 'latin1').split(' ')[0];
+
 // `root` and all processes below it.
 function tree(root) {
   const children = new Map();

@@ -21,7 +21,7 @@ import zlib from 'node:zlib';
 
 import { Server, advanceClock } from '../tests/sdk/harness.mjs';
 import { Client, item } from './items.mjs';
-import { run } from './process.mjs';
+import { cpuSeconds, load, run } from './process.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -45,7 +45,6 @@ const median = (numbers) => {
   const sorted = [...numbers].sort((a, b) => a - b);
   return (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.floor(sorted.length / 2)]) / 2;
 };
-const load = () => fs.readFileSync('/proc/loadavg', 'latin1').split(' ')[0];
 function say(name, text) {
   figures.push([name, text]);
   console.log(`${name.padEnd(34)} ${text}  [load ${load()}]`);
@@ -57,19 +56,15 @@ async function start(name, args = []) {
   servers.push(server);
   return server;
 }
-function cpuSeconds(server) {
-  const fields = fs.readFileSync(`/proc/${server.child.pid}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
 const protect = (server, TableName) => server.client.call('UpdateContinuousBackups', { TableName, PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true } });
 
 // {cpu: microseconds of a request, rate, p50, p99}
 async function measure(server, workload, { items, seconds = kSeconds, seed = 7, asOf, connections = kConnections }) {
-  const before = cpuSeconds(server);
+  const before = cpuSeconds(server.child.pid);
   const command = [...under, 'wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '20s', '--latency', '-s',
     path.join(import.meta.dirname, 'wrk', 'dynamodb.lua'), `http://127.0.0.1:${server.port}/`, '--', workload, items, seed, ...(asOf ? [asOf] : [])];
   const out = await run(command[0], command.slice(1).map(String));
-  const used = cpuSeconds(server) - before;
+  const used = cpuSeconds(server.child.pid) - before;
   const result = JSON.parse(/^RESULT (.*)$/m.exec(out)[1]);
   if (result.refused + result.broken > 0) throw new Error(out);
   return { cpu: used / result.requests * 1e6, rate: result.requests / (result.us / 1e6), p50: result.p50 / 1e3, p99: result.p99 / 1e3 };
@@ -128,12 +123,12 @@ const kItemBytes = 1024;
 
 // Does a job and waits for its end. {seconds, cpu, active: seconds to ACTIVE}
 async function job(server, begin, ended) {
-  const before = cpuSeconds(server);
+  const before = cpuSeconds(server.child.pid);
   const startedAt = performance.now();
   const begun = await begin();
   for (;;) {
     const found = await ended(begun);
-    if (found) return { seconds: (performance.now() - startedAt) / 1000, cpu: cpuSeconds(server) - before, begun };
+    if (found) return { seconds: (performance.now() - startedAt) / 1000, cpu: cpuSeconds(server.child.pid) - before, begun };
     await after(2);
   }
 }
@@ -243,9 +238,9 @@ async function data() {
 // Waits until the server has used next to no CPU for a second.
 async function settle(server) {
   for (let i = 0; i < 120; ++i) {
-    const before = cpuSeconds(server);
+    const before = cpuSeconds(server.child.pid);
     await after(1000);
-    if (cpuSeconds(server) - before < 0.05) return;
+    if (cpuSeconds(server.child.pid) - before < 0.05) return;
   }
 }
 

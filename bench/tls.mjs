@@ -12,17 +12,13 @@ import tls from 'node:tls';
 
 import { binary, Server } from '../tests/sdk/harness.mjs';
 import { Client, item } from './items.mjs';
-import { run } from './process.mjs';
+import { cpuSeconds, run } from './process.mjs';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '4' } } });
 const kItems = 2000;
 const kConnections = 32;
 const kHandshakes = 1500;
 
-function cpuSeconds(pid) {
-  const fields = fs.readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
 const median = (numbers) => {
   const sorted = [...numbers].sort((a, b) => a - b);
   return (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.floor(sorted.length / 2)]) / 2;

@@ -20,6 +20,7 @@ import { mappingsOf } from '../tests/sdk/functions.mjs';
 import { Server } from '../tests/sdk/harness.mjs';
 import { Client, item } from './items.mjs';
 import { wrkServed } from './load.mjs';
+import { cpuSeconds, load } from './process.mjs';
 import { median } from './report.mjs';
 
 const { values: options } = parseArgs({ options: {
@@ -35,7 +36,6 @@ const kPutSeconds = 3;
 const kConnections = 32;
 const under = options.under.split(' ').filter(Boolean);
 const folder = fs.mkdtempSync(path.join(options['data-dir'] ?? os.tmpdir(), 'stator-triggers-'));
-const load = () => fs.readFileSync('/proc/loadavg', 'latin1').split(' ')[0];
 spawnSync('taskset', ['-cp', '1', String(process.pid)]);
 
 // The functions: `seen` has the lag of each change.
@@ -71,15 +71,11 @@ const triggerOf = (more = '') => `[[triggers]]
     function = "web"
     batch-size = 100
     ${more}`;
-function cpuSeconds(server) {
-  const fields = fs.readFileSync(`/proc/${server.child.pid}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
 const percentile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 
 async function measureRate() {
   const server = await start('rate', triggerOf());
-  const cpu = cpuSeconds(server);
+  const cpu = cpuSeconds(server.child.pid);
   const begin = Date.now();
   const calls = [];
   let made = 0;
@@ -97,7 +93,7 @@ async function measureRate() {
   const written = (Date.now() - begin) / 1000;
   while (seen.length < made && Date.now() - begin < kSeconds * 1000 + 60_000) await after(10);
   const delivered = (Date.now() - begin) / 1000;
-  const used = cpuSeconds(server) - cpu;
+  const used = cpuSeconds(server.child.pid) - cpu;
   const lags = seen.splice(0).sort((a, b) => a - b);
   console.log(`rate: ${made} changes in ${written.toFixed(1)} s, ${lags.length} delivered in ${delivered.toFixed(1)} s (${Math.round(lags.length / delivered)} a second); `
     + `lag p50 ${percentile(lags, 0.5)} ms, p99 ${percentile(lags, 0.99)} ms, longest ${lags.at(-1)} ms; `
@@ -121,9 +117,9 @@ async function measurePut() {
   for (let pair = 0; pair < kPairs + 1; pair++) {
     for (const [name, server] of Object.entries(servers)) {
       for (const other of Object.values(servers)) other.child.kill(other === server ? 'SIGCONT' : 'SIGSTOP');
-      const before = cpuSeconds(server);
+      const before = cpuSeconds(server.child.pid);
       const { requests } = await wrkServed(server.port, 'putstream', kConnections, { seconds: kPutSeconds, items: kItems, seed: pair });
-      if (pair > 0) costs[name].push((cpuSeconds(server) - before) / requests * 1e6);
+      if (pair > 0) costs[name].push((cpuSeconds(server.child.pid) - before) / requests * 1e6);
     }
     seen.length = 0;
   }
