@@ -385,12 +385,7 @@ void RewindPoints::Unlink(Point* point) {
     }
     if (tablet->second->all.empty() && tablet->second->groups.empty()) tablets_.erase(tablet);
   }
-  if (point->weight_ > 0) {
-    const auto found = by_weight_.find(point->weight_);
-    found->second.erase(point);
-    if (found->second.empty()) by_weight_.erase(found);
-    point->weight_ = 0;
-  }
+  SetWeight(point, 0);
 }
 
 void RewindPoints::Note(const kv::Batch& batch) {
@@ -472,17 +467,8 @@ void RewindPoints::NoteRangeOf(Watch* watch, const kv::DeleteRange& range) {
   // No return brings a large table back, so nothing is kept of it. The size on the disk is an
   // estimate, and has what was replaced; the return counts.
   if (watch->grouped || !range.begin.empty() || !range.end.empty()) return;
-  char room[kTabletBytes];
-  const PrefixedKey first(range.tablet.id, {});
-  const rocksdb::Range asked(first.slice(), ToSlice(PrefixedKey::TabletEnd(range.tablet.id, room)));
-  rocksdb::SizeApproximationOptions options;
-  options.include_memtables = true;
-  uint64_t bytes = 0;
-  if (!db_->GetApproximateSizes(options, families_[FamilyIndex(range.tablet.space)], &asked, 1,
-                                &bytes)
-           .ok())
-    return;
-  if (bytes > kTooLarge) GiveUp(point);
+  rocksdb::ColumnFamilyHandle* const family = families_[FamilyIndex(range.tablet.space)];
+  if (SizeOfTablet(*db_, family, range.tablet.id) > kTooLarge) GiveUp(point);
 }
 
 bool RewindPoints::Count(Point* point, size_t more) {
@@ -511,8 +497,9 @@ bool RewindPoints::Count(Point* point, size_t more) {
   return true;
 }
 
-void RewindPoints::Weigh(Point* point) {
-  const int weight = std::bit_width(point->bytes());
+void RewindPoints::Weigh(Point* point) { SetWeight(point, std::bit_width(point->bytes())); }
+
+void RewindPoints::SetWeight(Point* point, int weight) {
   if (weight == point->weight_) return;
   if (point->weight_ > 0) {
     const auto found = by_weight_.find(point->weight_);

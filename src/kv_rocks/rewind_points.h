@@ -78,6 +78,7 @@ class RewindPoints {
   // are given up, or it is itself: then returns false.
   bool Count(Point* point, size_t more) REQUIRES(mutex_);
   void Weigh(Point* point) REQUIRES(mutex_);
+  void SetWeight(Point* point, int weight) REQUIRES(mutex_);
   void GiveUp(Point* point) REQUIRES(mutex_);
   // Takes the watches of points that were given up off their tablets.
   void UnlinkGivenUp() REQUIRES(mutex_);

@@ -294,14 +294,7 @@ class RocksEngine final : public kv::Engine,
   Status Health() const override { return committer_.Health(); }
 
   uint64_t ApproximateBytes(kv::Tablet tablet) const override {
-    char room[kTabletBytes];
-    const PrefixedKey begin(tablet.id, {});
-    const rocksdb::Range range(begin.slice(), ToSlice(PrefixedKey::TabletEnd(tablet.id, room)));
-    rocksdb::SizeApproximationOptions options;
-    options.include_memtables = true;
-    uint64_t bytes = 0;
-    if (!db_->GetApproximateSizes(options, Family(tablet), &range, 1, &bytes).ok()) return 0;
-    return bytes;
+    return SizeOfTablet(*db_, Family(tablet), tablet.id);
   }
 
   std::map<std::string, double> Statistics() const override;

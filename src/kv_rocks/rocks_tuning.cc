@@ -150,4 +150,14 @@ Error ReadError(const rocksdb::Status& status) {
   return Error(ErrorCode::kUnavailable, "The store cannot be read: " + status.ToString() + ".");
 }
 
+uint64_t SizeOfTablet(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family, uint32_t tablet) {
+  char room[kTabletBytes];
+  const PrefixedKey begin(tablet, {});
+  const rocksdb::Range range(begin.slice(), ToSlice(PrefixedKey::TabletEnd(tablet, room)));
+  rocksdb::SizeApproximationOptions options;
+  options.include_memtables = true;
+  uint64_t bytes = 0;
+  return db.GetApproximateSizes(options, family, &range, 1, &bytes).ok() ? bytes : 0;
+}
+
 }  // namespace stator::kv_rocks

@@ -83,4 +83,7 @@ class PrefixedKey {
   std::string heap_;
 };
 
+// Returns an estimate of the bytes of a tablet on the disk and in memtables; 0 if RocksDB has none.
+uint64_t SizeOfTablet(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family, uint32_t tablet);
+
 }  // namespace stator::kv_rocks
