@@ -157,7 +157,7 @@ TEST(Page, WritesPassWhileAWorkerFilters) {
   WriteMeanwhile meanwhile{&world};
   write_meanwhile = &meanwhile;
   QueryRequest request = QueryOf("pk = :p", {{":p", "'p'"}, {":v", "true"}, {":n", "'y'"}});
-  // The filter may take so long that the loop filters no item.
+  // The filter takes many steps, so a worker filters all items, not the thread of the loop.
   request.filter_expression = "even = :v";
   for (int i = 0; i < 90; ++i) *request.filter_expression += " AND NOT contains(padding, :n)";
   Context context{world.env, world.loop};

@@ -18,7 +18,8 @@ constexpr uint64_t kGlobalIndexBytes = 9'000;
 constexpr uint64_t kLocalIndexBytes = 1'000;
 constexpr uint64_t kTextBytes = 64;  // of each text, besides what stands in it
 constexpr uint64_t kTargetBytes = 1'000;
-// Of an enabled stream: about what its description will hold for a day once it is disabled.
+// An enabled stream counts about as much as its description will take for a day after it is
+// disabled.
 constexpr uint64_t kStreamBytes = 2'800;
 
 std::atomic<uint64_t> most_bytes = kMostDefinitionBytes;

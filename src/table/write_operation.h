@@ -82,7 +82,7 @@ class WriteOperation {
   virtual void GoOnLatched() = 0;
   // Reads the old images that are not pending, and the token's record.
   virtual Status Read(kv::Tier tier) = 0;
-  // Returns true if the write has waited for so long that it must not wait for a further latch.
+  // Returns true if the write has waited too long to wait for a further latch.
   virtual bool WaitedForLong() const { return false; }
   // Called when the batch could not be made. Returns true if the operation has handled that itself.
   virtual bool GoesOnWithoutBatch([[maybe_unused]] Error* error) { return false; }
